@@ -1,0 +1,1 @@
+"""Antiphon: a self-hosted Responses API server, defined once in protobuf."""
