@@ -1,0 +1,1 @@
+"""Tools of this repository: they are not part of the package."""
