@@ -1,0 +1,11 @@
+"""The JSON mapping: between the messages of the schema and the JSON of the Responses API.
+
+Pure, and driven by the options of `json.proto` alone.
+"""
+
+from antiphon.json.check import check
+from antiphon.json.decode import decode
+from antiphon.json.encode import encode, quote
+from antiphon.json.errors import InvalidValue
+
+__all__ = ["InvalidValue", "check", "decode", "encode", "quote"]
