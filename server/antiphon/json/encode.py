@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from json.encoder import encode_basestring
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message as ProtoMessage
 
-from antiphon.json.plan import Field, Message, Oneof, plan
+from antiphon.json.plan import Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.source import Function, Scope, Source, lazy
 
 __all__ = ["encode", "quote"]
@@ -46,7 +46,7 @@ def encode(message: ProtoMessage) -> str:
     """
     document = _documents.get(type(message))
     if document is None:
-        name = _document(message.DESCRIPTOR)
+        name = _document(descriptor_of(message))
         # The first call replaces the name's value; asking the scope again finds the real one.
         text: str = _scope[name](message)
         _documents[type(message)] = _scope[name]
