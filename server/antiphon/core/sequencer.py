@@ -207,7 +207,8 @@ class Sequencer:
             part = self._open_part(opened)
         text = step.text
         if text:
-            if not text.isascii():
+            # Called on the class, it refuses what is not a string, such as bytes.
+            if not str.isascii(text):
                 # A lone surrogate fails here, not in the middle of an encoding later.
                 text.encode()
             part.texts.append(text)

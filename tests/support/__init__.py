@@ -1,0 +1,1 @@
+"""What the tests share: stand-ins for backends, stores and clocks, and generated messages."""
