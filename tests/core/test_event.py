@@ -1,0 +1,63 @@
+import pytest
+
+from antiphon.core.event import (
+    Lifecycle,
+    LifecycleEvent,
+    MessageEvent,
+    Snapshot,
+    TextDeltaEvent,
+    TextPart,
+    event_type,
+)
+from antiphon.v1.event_pb2 import ResponseStreamEvent
+from antiphon.v1.response_pb2 import Response
+
+
+@pytest.mark.parametrize("name", ["created", "in_progress", "completed", "failed", "incomplete"])
+def test_a_lifecycle_event_shows_the_whole_response(name: Lifecycle) -> None:
+    event = LifecycleEvent(7, name, Snapshot(Response(id="resp_1", model="m")))
+    assert event.type == f"response.{name}"
+    assert event.message.sequence_number == 7
+    assert event.message.WhichOneof("event") == name
+    assert getattr(event.message, name).response == Response(id="resp_1", model="m")
+
+
+def test_a_bare_lifecycle_event_is_the_same_without_the_response() -> None:
+    event = LifecycleEvent(7, "created", Snapshot(Response(id="resp_1")))
+    bare = event.bare_message
+    assert bare.WhichOneof("event") == "created"
+    assert not bare.created.HasField("response")
+    bare.created.response.id = "resp_1"
+    assert bare == event.message
+
+
+def test_a_message_of_an_event_can_be_changed_without_changing_its_snapshot() -> None:
+    snapshot = Snapshot(Response(id="resp_1"))
+    LifecycleEvent(0, "created", snapshot).message.created.response.id = "resp_2"
+    assert snapshot.response == Response(id="resp_1")
+
+
+def test_a_text_delta_belongs_to_its_part() -> None:
+    event = TextDeltaEvent(4, TextPart("msg_1", 2, 3), "text")
+    assert event.type == "response.output_text.delta"
+    assert event.message.sequence_number == 4
+    told = event.message.output_text_delta
+    assert (told.item_id, told.output_index, told.content_index) == ("msg_1", 2, 3)
+    assert told.delta == "text"
+
+
+def test_an_event_that_is_a_message_keeps_its_number_and_type() -> None:
+    message = ResponseStreamEvent(sequence_number=5)
+    message.output_text_done.text = "text"
+    event = MessageEvent(message)
+    assert (event.sequence_number, event.type) == (5, "response.output_text.done")
+    assert event.message is message
+
+
+@pytest.mark.parametrize(
+    "name", [arm.name for arm in ResponseStreamEvent.DESCRIPTOR.oneofs_by_name["event"].fields]
+)
+def test_every_kind_of_event_has_a_type(name: str) -> None:
+    message = ResponseStreamEvent()
+    getattr(message, name).SetInParent()
+    assert event_type(message)
