@@ -1,3 +1,4 @@
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,15 @@ def test_every_area_of_the_design_is_seen() -> None:
     areas = {path.stem for path in (SERVER / "antiphon").iterdir()}
     assert {"v1", "json", "core", "engine", "backends", "stores", "transports", "app"} <= areas
     assert RULES.keys() - {""} <= areas
+
+
+def test_the_directions_have_no_circle() -> None:
+    areas = {
+        area: {name.partition(".")[0] for name in rule.inside} & RULES.keys()
+        for area, rule in RULES.items()
+        if area != "app"
+    }
+    TopologicalSorter(areas).prepare()
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,12 @@ rule is held, and every raw document is parsed and compacted in place.
 
 from __future__ import annotations
 
-from typing import Any, Final
-
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message as ProtoMessage
 
 from antiphon.json import raw, rules
 from antiphon.json.errors import InvalidValue
-from antiphon.json.plan import Field, Message, Oneof, plan
+from antiphon.json.plan import Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.rules import emit_element_rules, emit_rules
 from antiphon.json.source import Function, Scope, Source, lazy
 
@@ -67,7 +65,7 @@ def check(message: ProtoMessage) -> None:
     Raises:
         InvalidValue: a value is not what the schema accepts.
     """
-    _scope[_checker(message.DESCRIPTOR)](message)
+    _scope[_checker(descriptor_of(message))](message)
 
 
 def _checker(descriptor: Descriptor) -> str:

@@ -14,7 +14,7 @@ from google.protobuf.message import Message as ProtoMessage
 
 from antiphon.json import raw, rules
 from antiphon.json.errors import InvalidValue, type_name
-from antiphon.json.plan import Enum, Field, Message, Oneof, plan
+from antiphon.json.plan import Enum, Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.rules import emit_element_rules, emit_rules
 from antiphon.json.source import Function, Scope, Source, lazy
 
@@ -90,7 +90,7 @@ def decode(message: type[M], body: bytes | str, *, strict: bool = False) -> M:
         InvalidValue: the document is not JSON, or a value is not what the schema accepts.
     """
     value = raw.parse(body)
-    descriptor = message.DESCRIPTOR
+    descriptor = descriptor_of(message)
     shape = plan(descriptor)
     if strict and isinstance(value, dict):
         _refuse(value, frozenset(shape.keys))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from json.encoder import encode_basestring
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message as ProtoMessage
 
-from antiphon.json.plan import Field, Message, Oneof, plan
+from antiphon.json.plan import Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.source import Function, Scope, Source, lazy
 
 __all__ = ["encode", "quote"]
@@ -46,7 +46,7 @@ def encode(message: ProtoMessage) -> str:
     """
     document = _documents.get(type(message))
     if document is None:
-        name = _document(message.DESCRIPTOR)
+        name = _document(descriptor_of(message))
         # The first call replaces the name's value; asking the scope again finds the real one.
         text: str = _scope[name](message)
         _documents[type(message)] = _scope[name]
@@ -131,10 +131,10 @@ def _make_members(name: str, message: Message) -> Function:
         head = f",{_key(member.key)}:"
         value = _value(member, f"m.{member.name}")
         if member.presence and member.emit_null:
-            always(head, f"({value} if m.HasField({member.name!r}) else 'null')")
+            always(head, f"({value} if has({member.name!r}) else 'null')")
         elif member.presence or member.omit_empty:
             flush()
-            test = f"m.HasField({member.name!r})" if member.presence else f"m.{member.name}"
+            test = f"has({member.name!r})" if member.presence else f"m.{member.name}"
             with source.block(f"if {test}:"):
                 source.add(f"r += {head!r} + {value}")
         else:
@@ -142,6 +142,8 @@ def _make_members(name: str, message: Message) -> Function:
 
     with source.block(f"def {name}(m):"):
         source.add("r = ''")
+        if any(isinstance(member, Field) and member.presence for member in message.members):
+            source.add("has = m.HasField")
         # The order is the API's: a discriminator or an id first, then the constants.
         union = message.union
         if union is not None:
@@ -209,10 +211,11 @@ def _make_arm(oneof: Oneof, arm: Field) -> Function:
 def _value(member: Field, expression: str) -> str:
     """Returns the Python expression that prints a member's value."""
     if member.repeated:
-        return f"'[' + ','.join([{_one(member, 'x')} for x in {expression}]) + ']'"
+        # A slice is read in one go; a repeated field itself ends its iteration by an exception.
+        return f"'[' + ','.join([{_one(member, 'x')} for x in {expression}[:]]) + ']'"
     if member.value is not None:
-        pairs = f"[q(k) + ':' + {_one(member.value, 'v')} for k, v in sorted({expression}.items())]"
-        return f"'{{' + ','.join({pairs}) + '}}'"
+        pairs = f"[q(k) + ':' + {_one(member.value, 'd[k]')} for k in sorted(d)]"
+        return f"('{{' + ','.join({pairs}) + '}}' if (d := {expression}) else '{{}}')"
     return _one(member, expression)
 
 

@@ -9,13 +9,25 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, OneofDescriptor
+from google.protobuf.message import Message as ProtoMessage
 
 from antiphon.v1 import json_pb2
 
-__all__ = ["Enum", "Field", "Kind", "Message", "Oneof", "PlanError", "Rules", "dump", "plan"]
+__all__ = [
+    "Enum",
+    "Field",
+    "Kind",
+    "Message",
+    "Oneof",
+    "PlanError",
+    "Rules",
+    "descriptor_of",
+    "dump",
+    "plan",
+]
 
 Kind = Literal["string", "raw", "bool", "int", "double", "enum", "message", "map"]
 
@@ -161,6 +173,12 @@ def plan(descriptor: Descriptor) -> Message:
     return result
 
 
+def descriptor_of(message: type[ProtoMessage] | ProtoMessage) -> Descriptor:
+    """Returns the descriptor of a message or of its class."""
+    # The type stubs of two implementations of descriptors are joined in the attribute's type.
+    return cast(Descriptor, message.DESCRIPTOR)
+
+
 def _json(descriptor: FieldDescriptor) -> json_pb2.JsonField:
     return descriptor.GetOptions().Extensions[json_pb2.json_field]
 
@@ -243,21 +261,17 @@ def _rules(descriptor: FieldDescriptor) -> Rules | None:
         return None
     rules = options.Extensions[json_pb2.rules]
 
-    def number(name: str) -> float | None:
-        return getattr(rules, name) if rules.HasField(name) else None
-
-    def count(name: str) -> int | None:
-        return getattr(rules, name) if rules.HasField(name) else None
+    given = {each.name: value for each, value in rules.ListFields()}
 
     return Rules(
-        min=number("min"),
-        max=number("max"),
-        min_length=count("min_length"),
-        max_length=count("max_length"),
+        min=given.get("min"),
+        max=given.get("max"),
+        min_length=given.get("min_length"),
+        max_length=given.get("max_length"),
         pattern=rules.pattern,
         values=tuple(rules.values),
-        max_key_length=count("max_key_length"),
-        max_value_length=count("max_value_length"),
+        max_key_length=given.get("max_key_length"),
+        max_value_length=given.get("max_value_length"),
     )
 
 

@@ -1,0 +1,157 @@
+"""The composition root: puts the parts together and runs them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+import structlog
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from antiphon.backends.echo import EchoBackend
+from antiphon.backends.models import ModelTable
+from antiphon.backends.protocol import Backend
+from antiphon.backends.sim import SimBackend
+from antiphon.engine.engine import Engine
+from antiphon.gateway import Gateway, GatewayConfig, server_options
+from antiphon.settings import Settings
+from antiphon.stores.memory import MemoryStore
+from antiphon.transports.grpc.interceptor import ErrorInterceptor
+from antiphon.transports.grpc.responses import ResponsesServicer
+from antiphon.transports.rest.servicer import rest_handlers
+from antiphon.transports.rest.surface import RestSurface
+from antiphon.v1 import responses_service_pb2, rest_service_pb2
+from antiphon.v1.responses_service_pb2_grpc import add_ResponsesServiceServicer_to_server
+
+__all__ = ["Addresses", "App", "PortError", "build_engine"]
+
+_GRACE_SECONDS: Final = 5.0
+_COVERING_LOOPBACK: Final = frozenset({"127.0.0.1", "0.0.0.0", "::", "localhost"})  # noqa: S104
+"""Hosts at which the gateway, which asks on 127.0.0.1, reaches the server already."""
+_SERVICES: Final = tuple(
+    file.services_by_name[name].full_name
+    for file, name in (
+        (responses_service_pb2.DESCRIPTOR, "ResponsesService"),
+        (rest_service_pb2.DESCRIPTOR, "RestService"),
+    )
+)
+
+_log = structlog.get_logger(__name__)
+
+
+class PortError(Exception):
+    """A port cannot be listened on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where a running server is reached.
+
+    Args:
+        grpc: host and port of the gRPC server.
+        gateway: host and port of the gateway, or None without one.
+    """
+
+    grpc: str
+    gateway: str | None
+
+
+def build_engine(settings: Settings) -> Engine:
+    """Returns the engine of the settings, with its store and backends.
+
+    Args:
+        settings: the settings.
+    """
+    kinds: dict[str, Backend] = {"sim": SimBackend(), "echo": EchoBackend()}
+    if settings.models is None:
+        models = ModelTable(kinds, fallback=kinds["sim"])
+    else:
+        models = ModelTable({name: kinds[kind] for name, kind in settings.models.items()})
+    store = MemoryStore(settings.store.max_responses, settings.store.max_bytes)
+    return Engine(
+        store,
+        models,
+        store_by_default=settings.store.default,
+        accept_seconds=settings.accept_seconds,
+    )
+
+
+class App:
+    """A server: the gRPC services in this process, and Envoy beside it.
+
+    Args:
+        settings: the settings.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._engine = build_engine(settings)
+        self._gateway: Gateway | None = None
+        self._health = health.aio.HealthServicer()
+        # Without the last one, a second server would share the port instead of being refused it.
+        options = [*server_options(settings.max_body_bytes), ("grpc.so_reuseport", 0)]
+        self._server = grpc.aio.server(interceptors=(ErrorInterceptor(),), options=options)
+
+    async def start(self) -> Addresses:
+        """Starts everything, and returns when requests are answered.
+
+        Raises:
+            PortError: the gRPC port cannot be listened on.
+            GatewayError: the gateway did not start.
+        """
+        settings = self._settings
+        surface = RestSurface(self._engine, max_body_bytes=settings.max_body_bytes)
+        self._server.add_generic_rpc_handlers((rest_handlers(surface),))
+        add_ResponsesServiceServicer_to_server(ResponsesServicer(self._engine), self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        reflection.enable_server_reflection(
+            (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
+        )
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        try:
+            port = self._server.add_insecure_port(f"{host}:{settings.grpc_port}")
+            if settings.gateway and settings.host not in _COVERING_LOOPBACK:
+                self._server.add_insecure_port(f"127.0.0.1:{port}")
+        except RuntimeError:
+            taken = f"port {settings.grpc_port} on {settings.host} cannot be listened on"
+            raise PortError(f"{taken}: is it in use?") from None
+        await self._server.start()
+        serving = health_pb2.HealthCheckResponse.SERVING
+        for service in ("", *_SERVICES):
+            await self._health.set(service, serving)
+        gateway = await self._start_gateway(port) if settings.gateway else None
+        return Addresses(f"{host}:{port}", None if gateway is None else f"{host}:{gateway}")
+
+    async def _start_gateway(self, grpc_port: int) -> int:
+        settings = self._settings
+        config = GatewayConfig(
+            host=settings.host,
+            port=settings.port,
+            upstream_port=grpc_port,
+            body_limit=settings.max_body_bytes,
+        )
+        envoy = None if settings.envoy is None else Path(settings.envoy)
+        self._gateway = Gateway(config, envoy=envoy)
+        await self._gateway.start()
+        return self._gateway.port
+
+    async def wait_died(self) -> str:
+        """Waits until a part of the server dies by itself, and returns what to say of it."""
+        terminated = asyncio.ensure_future(self._server.wait_for_termination())
+        parts: dict[asyncio.Future[Any], str] = {terminated: "the gRPC server stopped"}
+        if self._gateway is not None:
+            parts[self._gateway.died] = "the gateway died"
+        done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+        return parts[done.pop()]
+
+    async def stop(self) -> None:
+        """Ends what is running, each with its terminal event, and stops everything."""
+        await self._health.enter_graceful_shutdown()
+        await self._engine.close()
+        await self._server.stop(_GRACE_SECONDS)
+        if self._gateway is not None:
+            await self._gateway.stop()

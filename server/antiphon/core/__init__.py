@@ -1,0 +1,1 @@
+"""The rules of the Responses API: pure, without gRPC, HTTP or an event loop."""

@@ -1,0 +1,58 @@
+"""Ids: how they are made, and which ones can exist at all."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Final
+
+from antiphon.core.errors import ApiError, ErrorKind
+
+__all__ = ["MAX_LENGTH", "check_id", "item_id", "new_id"]
+
+MAX_LENGTH: Final = 128
+"""The longest id, in characters."""
+
+_FORM = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.:-]{{0,{MAX_LENGTH - 1}}}")
+
+
+def new_id(prefix: str) -> str:
+    """Makes an id that nobody can guess.
+
+    Args:
+        prefix: what the id is of, such as `resp` or `msg`.
+    """
+    return f"{prefix}_{secrets.token_hex(16)}"
+
+
+def item_id(prefix: str, owner: str, index: int) -> str:
+    """Returns the id of an item that its client sent without one.
+
+    It follows from the response's id and the item's place, so that it is stable and need not be
+    stored.
+
+    Args:
+        prefix: what the item is, such as `msg`.
+        owner: the id of the response whose input it stands in.
+        index: its place there, from 0.
+    """
+    return f"{prefix}_{owner.rpartition('_')[2]}{index:04x}"
+
+
+def check_id(value: str, param: str) -> None:
+    """Refuses an id that cannot exist, before any store is asked.
+
+    Args:
+        value: the id.
+        param: the name of the parameter that holds it.
+
+    Raises:
+        ApiError: it is empty, too long, or has other characters than ids have.
+    """
+    if not _FORM.fullmatch(value):
+        raise ApiError(
+            ErrorKind.INVALID_VALUE,
+            f"'{param}' must be an id: 1 to {MAX_LENGTH} letters, digits, '_', '.', ':' or '-'.",
+            param,
+            "invalid_value",
+        )

@@ -1,0 +1,150 @@
+"""Requests: the rules that span several parameters, and what follows from a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
+
+from antiphon.core.errors import ApiError, ErrorKind
+from antiphon.core.ids import check_id
+from antiphon.v1 import response_pb2
+from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
+from antiphon.v1.item_pb2 import Item, Message, Role
+from antiphon.v1.response_pb2 import Response
+from antiphon.v1.responses_service_pb2 import CreateResponseRequest
+
+T = TypeVar("T")
+
+__all__ = ["check_request", "input_items", "new_response"]
+
+
+def check_request(request: CreateResponseRequest) -> None:
+    """Holds a request to the rules that no single parameter shows.
+
+    Args:
+        request: the request, each of whose values is valid by itself.
+
+    Raises:
+        ApiError: a parameter is missing, excluded by another one, or not built yet.
+    """
+    if not request.HasField("model"):
+        raise _missing("model")
+    kind = request.WhichOneof("input")
+    if not request.HasField("previous_response_id"):
+        # A continuing request may go without input; one that begins has nothing else to say.
+        if kind is None:
+            raise _missing("input")
+        if kind == "input_list" and not request.input_list.items:
+            raise _refused("input", "'input' must have at least 1 element.", "empty_array")
+    else:
+        check_id(request.previous_response_id, "previous_response_id")
+    if request.background:
+        raise _not_built("background")
+    if request.tool_choice_mode == "required":
+        raise _not_built("tool_choice")
+    if request.HasField("stream_options") and not request.stream:
+        raise _refused("stream_options", "'stream_options' needs 'stream' to be true.")
+
+
+def _missing(param: str) -> ApiError:
+    return ApiError(
+        ErrorKind.INVALID_VALUE,
+        f"Missing required parameter: '{param}'.",
+        param,
+        "missing_required_parameter",
+    )
+
+
+def _refused(param: str, message: str, code: str = "invalid_value") -> ApiError:
+    return ApiError(ErrorKind.INVALID_VALUE, message, param, code)
+
+
+def _not_built(param: str) -> ApiError:
+    return ApiError(ErrorKind.NOT_BUILT, f"'{param}' is not built yet.", param)
+
+
+def input_items(request: CreateResponseRequest) -> Iterator[Item]:
+    """Yields the request's input as items; text becomes a message of one part.
+
+    Args:
+        request: the request. The items are copies.
+    """
+    if request.WhichOneof("input") == "input_text":
+        yield Item(message=Message(role=Role.ROLE_USER, content_list=_parts(request.input_text)))
+        return
+    for given in request.input_list.items:
+        item = Item()
+        item.CopyFrom(given)
+        message = item.message
+        if item.HasField("message") and message.WhichOneof("content") == "content_text":
+            text = message.content_text
+            said = message.role == Role.ROLE_ASSISTANT
+            message.content_list.CopyFrom(_parts(text, said_by_model=said))
+        yield item
+
+
+def _parts(text: str, *, said_by_model: bool = False) -> ContentList:
+    if said_by_model:
+        return ContentList(parts=[Content(output_text=OutputText(text=text))])
+    return ContentList(parts=[Content(input_text=InputText(text=text))])
+
+
+def new_response(
+    request: CreateResponseRequest, *, response_id: str, created_at: int, store: bool
+) -> Response:
+    """Returns the response of a request as it begins: in progress, with every setting told.
+
+    Args:
+        request: the request.
+        response_id: the response's id.
+        created_at: the time, in seconds since 1970.
+        store: whether it is kept.
+    """
+    response = Response(
+        id=response_id,
+        created_at=created_at,
+        status=response_pb2.RESPONSE_STATUS_IN_PROGRESS,
+        model=request.model,
+        parallel_tool_calls=_or(request, "parallel_tool_calls", True),
+        service_tier="default",
+        store=store,
+        temperature=_or(request, "temperature", 1.0),
+        tool_choice_mode="auto",
+        top_p=_or(request, "top_p", 1.0),
+        truncation=request.truncation or "disabled",
+        metadata=request.metadata,
+        tools=request.tools,
+        top_logprobs=request.top_logprobs,
+    )
+    if request.service_tier not in ("", "auto"):
+        response.service_tier = request.service_tier
+    if request.tool_choice_mode:
+        response.tool_choice_mode = request.tool_choice_mode
+    if request.HasField("instructions"):
+        response.instructions_text = request.instructions
+    given: Any = request
+    for name in _ECHOED:
+        if given.HasField(name):
+            setattr(response, name, getattr(given, name))
+    if request.HasField("reasoning"):
+        response.reasoning.CopyFrom(request.reasoning)
+    if request.HasField("text"):
+        response.text.CopyFrom(request.text)
+    if not response.text.HasField("format"):
+        response.text.format.text.SetInParent()
+    return response
+
+
+_ECHOED: Final = (
+    "max_output_tokens",
+    "max_tool_calls",
+    "previous_response_id",
+    "prompt_cache_key",
+    "safety_identifier",
+    "user",
+)
+
+
+def _or(request: Any, name: str, default: T) -> T:
+    value: T = getattr(request, name) if request.HasField(name) else default
+    return value

@@ -1,0 +1,38 @@
+"""Tokens: an estimate, for backends that have no tokenizer of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.usage_pb2 import InputTokensDetails, OutputTokensDetails, ResponseUsage
+
+__all__ = ["count", "count_items", "usage"]
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+def count(text: str) -> int:
+    """Estimates the tokens of a text: one for each four characters, rounded up."""
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+
+
+def count_items(items: Iterable[Item]) -> int:
+    """Estimates the tokens of items by the size of what they say."""
+    return sum(-(-item.ByteSize() // _CHARACTERS_PER_TOKEN) for item in items)
+
+
+def usage(input_tokens: int, output_tokens: int) -> ResponseUsage:
+    """Returns the usage of a response.
+
+    Args:
+        input_tokens: the tokens of the whole context.
+        output_tokens: the tokens of the output.
+    """
+    return ResponseUsage(
+        input_tokens=input_tokens,
+        input_tokens_details=InputTokensDetails(),
+        output_tokens=output_tokens,
+        output_tokens_details=OutputTokensDetails(),
+        total_tokens=input_tokens + output_tokens,
+    )

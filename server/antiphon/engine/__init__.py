@@ -1,0 +1,1 @@
+"""The engine: runs, from a checked request to a stored response."""

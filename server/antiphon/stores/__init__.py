@@ -1,0 +1,1 @@
+"""Stores: where responses and their history are kept."""

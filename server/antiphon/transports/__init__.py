@@ -1,0 +1,1 @@
+"""Transports: thin adapters between a protocol and the engine."""

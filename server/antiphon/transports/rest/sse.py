@@ -1,0 +1,114 @@
+"""Server-sent events: the bytes of a streamed response."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from antiphon.core.event import Event, LifecycleEvent, Snapshot, TextDeltaEvent, TextPart
+from antiphon.engine.run import Run
+from antiphon.json import encode, quote
+
+__all__ = [
+    "DONE",
+    "HEADERS",
+    "KEEP_ALIVE",
+    "KEEP_ALIVE_SECONDS",
+    "event_json",
+    "frames",
+    "snapshot_json",
+]
+
+DONE: Final = b"data: [DONE]\n\n"
+"""The last frame of every stream."""
+KEEP_ALIVE: Final = b": keep-alive\n\n"
+"""A comment, which clients ignore, sent so that no proxy takes a silent stream for a dead one."""
+KEEP_ALIVE_SECONDS: Final = 15.0
+HEADERS: Final = {
+    "cache-control": "no-cache, no-transform",
+    # Asks nginx not to collect the events into larger pieces.
+    "x-accel-buffering": "no",
+}
+
+
+async def frames(run: Run, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> AsyncIterator[bytes]:
+    """Yields the frames of a run for the client that asked for it; each piece is whole frames.
+
+    A client that leaves before the end stops the run.
+
+    Args:
+        run: the run.
+        keep_alive_seconds: the silence after which a comment is sent.
+    """
+    reader = run.client if run.client is not None else run.reader()
+    try:
+        while True:
+            events = await reader.read(keep_alive_seconds)
+            if events:
+                text = "".join(map(_frame, events))
+                # The end goes out with the terminal event: one write less for every stream.
+                last = run.over and reader.position == run.length
+                yield text.encode() + DONE if last else text.encode()
+                if last:
+                    return
+            elif events is None:
+                yield KEEP_ALIVE
+            else:
+                yield DONE
+                return
+    finally:
+        reader.close()
+        run.cancel()
+
+
+def _frame(event: Event) -> str:
+    return f"event: {event.type}\ndata: {event_json(event)}\n\n"
+
+
+def event_json(event: Event) -> str:
+    """Returns an event as JSON, encoded once however many readers it has.
+
+    Args:
+        event: the event.
+    """
+    text = event.frame
+    if text is None:
+        if isinstance(event, TextDeltaEvent):
+            text = _text_delta(event)
+        elif isinstance(event, LifecycleEvent):
+            bare = encode(event.bare_message)
+            text = f'{bare[:-1]},"response":{snapshot_json(event.snapshot)}}}'
+        else:
+            text = encode(event.message)
+        event.frame = text
+    return text
+
+
+def snapshot_json(snapshot: Snapshot) -> str:
+    """Returns a response as JSON, encoded once for all the events and replies that show it.
+
+    Args:
+        snapshot: the response.
+    """
+    text = snapshot.text
+    if text is None:
+        text = snapshot.text = encode(snapshot.response)
+    return text
+
+
+def _text_delta(event: TextDeltaEvent) -> str:
+    around = event.part.frame
+    if around is None:
+        around = event.part.frame = _text_delta_frame(event.part)
+    head, middle, tail = around
+    return f"{head}{event.sequence_number}{middle}{quote(event.delta)}{tail}"
+
+
+def _text_delta_frame(part: TextPart) -> tuple[str, str, str]:
+    """Returns the JSON around the number and the text of a part's deltas."""
+    # Quotes inside strings are escaped, so that these two can only be the members themselves.
+    head, number, rest = encode(TextDeltaEvent(0, part, "").message).partition(
+        '"sequence_number":0'
+    )
+    middle, delta, tail = rest.partition('"delta":""')
+    return head + number[:-1], middle + delta[:-2], tail

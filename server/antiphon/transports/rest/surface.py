@@ -1,0 +1,104 @@
+"""The whole REST surface: from a routed request to its reply."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from antiphon.core.errors import ApiError, ErrorKind, invalid
+from antiphon.core.scope import Scope
+from antiphon.engine.engine import Engine
+from antiphon.json import InvalidValue, decode, encode
+from antiphon.transports.rest.message import JSON, RestReply, RestRequest, error_reply
+from antiphon.transports.rest.sse import HEADERS, frames, snapshot_json
+from antiphon.v1.model_pb2 import ListModelsResponse, Model
+from antiphon.v1.responses_service_pb2 import CreateResponseRequest, DeleteResponseResponse
+
+__all__ = ["MAX_BODY_BYTES", "RestSurface"]
+
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+"""The greatest size of a request's body, unless configured."""
+
+
+class RestSurface:
+    """Answers REST requests.
+
+    Args:
+        engine: what does the work.
+        max_body_bytes: the greatest size of a request's body.
+        clock: tells the time, in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._engine = engine
+        self._max_body_bytes = max_body_bytes
+        self._started = int(clock())
+        self._operations: dict[str, Callable[[RestRequest], Awaitable[RestReply]]] = {
+            "CreateResponse": self._create_response,
+            "GetResponse": self._get_response,
+            "DeleteResponse": self._delete_response,
+            "ListModels": self._list_models,
+            "GetModel": self._get_model,
+            "GetHealth": self._get_health,
+        }
+
+    async def handle(self, request: RestRequest) -> RestReply:
+        """Answers a request; what it does not accept becomes a reply too.
+
+        Args:
+            request: the request.
+        """
+        try:
+            return await self._operations[request.operation](request)
+        except InvalidValue as error:
+            return error_reply(invalid(error))
+        except ApiError as error:
+            return error_reply(error)
+
+    async def _create_response(self, request: RestRequest) -> RestReply:
+        if len(request.body) > self._max_body_bytes:
+            message = f"The request body is larger than {self._max_body_bytes} bytes."
+            raise ApiError(ErrorKind.TOO_LARGE, message)
+        asked = decode(CreateResponseRequest, request.body)
+        run = await self._engine.create(Scope(), asked)
+        if asked.stream:
+            return RestReply(200, "text/event-stream; charset=utf-8", frames(run), HEADERS)
+        return _json(snapshot_json(await run.result()))
+
+    async def _get_response(self, request: RestRequest) -> RestReply:
+        if request.query.get("stream", ("",))[-1] not in ("", "false"):
+            raise ApiError(ErrorKind.NOT_BUILT, "'stream' is not built yet.", "stream")
+        snapshot = await self._engine.get(Scope(), request.path["response_id"])
+        return _json(snapshot_json(snapshot))
+
+    async def _delete_response(self, request: RestRequest) -> RestReply:
+        response_id = request.path["response_id"]
+        await self._engine.delete(Scope(), response_id)
+        return _json(encode(DeleteResponseResponse(id=response_id, deleted=True)))
+
+    async def _list_models(self, request: RestRequest) -> RestReply:
+        models = [self._model(name) for name in self._engine.models]
+        return _json(encode(ListModelsResponse(data=models)))
+
+    async def _get_model(self, request: RestRequest) -> RestReply:
+        name = request.path["model"]
+        if not self._engine.serves(name):
+            raise ApiError(ErrorKind.MODEL_NOT_FOUND, "The model does not exist.", "model")
+        return _json(encode(self._model(name)))
+
+    def _model(self, name: str) -> Model:
+        return Model(id=name, created=self._started, owned_by="antiphon")
+
+    async def _get_health(self, request: RestRequest) -> RestReply:
+        return _json('{"status":"ok"}')
+
+
+def _json(text: str) -> RestReply:
+    return RestReply(200, JSON, text.encode())
