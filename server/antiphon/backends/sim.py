@@ -10,7 +10,8 @@ from antiphon.backends.protocol import Call
 from antiphon.backends.text import last_user_text, text_of
 from antiphon.core.output import Accepted, Finished, Step, TextDelta
 from antiphon.core.tokens import count, usage
-from antiphon.v1.item_pb2 import Item, Role
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.message_pb2 import Role
 
 __all__ = ["SimBackend"]
 

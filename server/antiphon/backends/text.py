@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from antiphon.v1.item_pb2 import Item, Role
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.message_pb2 import Role
 
 __all__ = ["last_user_text", "text_of"]
 

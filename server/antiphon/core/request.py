@@ -9,7 +9,8 @@ from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.ids import check_id
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
-from antiphon.v1.item_pb2 import Item, Message, Role
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.message_pb2 import Message, Role
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 

@@ -18,7 +18,9 @@ from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, OutputText
 from antiphon.v1.event_pb2 import ResponseStreamEvent
-from antiphon.v1.item_pb2 import Item, ItemStatus, Message, Role
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.item_status_pb2 import ItemStatus
+from antiphon.v1.message_pb2 import Message, Role
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.usage_pb2 import ResponseUsage
 

@@ -3,6 +3,7 @@
 isort:skip_file
 """
 
+from antiphon.v1 import prompt_cache_pb2 as _prompt_cache_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -20,12 +21,22 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class Content(_message.Message):
-    """Content is one part of a message's content."""
+    """Content is one part of an item's content: of a message, of a reasoning, of
+    the output of a tool.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     INPUT_TEXT_FIELD_NUMBER: _builtins.int
     OUTPUT_TEXT_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    INPUT_IMAGE_FIELD_NUMBER: _builtins.int
+    INPUT_FILE_FIELD_NUMBER: _builtins.int
+    INPUT_AUDIO_FIELD_NUMBER: _builtins.int
+    REASONING_TEXT_FIELD_NUMBER: _builtins.int
+    SUMMARY_TEXT_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    COMPUTER_SCREENSHOT_FIELD_NUMBER: _builtins.int
     UNKNOWN_FIELD_NUMBER: _builtins.int
     unknown: _builtins.str
     """unknown is a part of a kind that this schema does not know."""
@@ -37,18 +48,58 @@ class Content(_message.Message):
     def output_text(self) -> Global___OutputText:
         """output_text is text from the model."""
 
+    @_builtins.property
+    def refusal(self) -> Global___Refusal:
+        """refusal is the model's word that it will not answer."""
+
+    @_builtins.property
+    def input_image(self) -> Global___InputImage:
+        """input_image is a picture from the client."""
+
+    @_builtins.property
+    def input_file(self) -> Global___InputFile:
+        """input_file is a file from the client."""
+
+    @_builtins.property
+    def input_audio(self) -> Global___InputAudio:
+        """input_audio is sound from the client."""
+
+    @_builtins.property
+    def reasoning_text(self) -> Global___ReasoningText:
+        """reasoning_text is a text of the model's reasoning."""
+
+    @_builtins.property
+    def summary_text(self) -> Global___SummaryText:
+        """summary_text is a summary of the model's reasoning."""
+
+    @_builtins.property
+    def text(self) -> Global___TextContent:
+        """text is text of either side, in conversations and in other dialects."""
+
+    @_builtins.property
+    def computer_screenshot(self) -> Global___ComputerScreenshot:
+        """computer_screenshot is a picture of a computer's screen."""
+
     def __init__(
         self,
         *,
         input_text: Global___InputText | None = ...,
         output_text: Global___OutputText | None = ...,
+        refusal: Global___Refusal | None = ...,
+        input_image: Global___InputImage | None = ...,
+        input_file: Global___InputFile | None = ...,
+        input_audio: Global___InputAudio | None = ...,
+        reasoning_text: Global___ReasoningText | None = ...,
+        summary_text: Global___SummaryText | None = ...,
+        text: Global___TextContent | None = ...,
+        computer_screenshot: Global___ComputerScreenshot | None = ...,
         unknown: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["input_text", b"input_text", "kind", b"kind", "output_text", b"output_text", "unknown", b"unknown"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["computer_screenshot", b"computer_screenshot", "input_audio", b"input_audio", "input_file", b"input_file", "input_image", b"input_image", "input_text", b"input_text", "kind", b"kind", "output_text", b"output_text", "reasoning_text", b"reasoning_text", "refusal", b"refusal", "summary_text", b"summary_text", "text", b"text", "unknown", b"unknown"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["input_text", b"input_text", "kind", b"kind", "output_text", b"output_text", "unknown", b"unknown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["computer_screenshot", b"computer_screenshot", "input_audio", b"input_audio", "input_file", b"input_file", "input_image", b"input_image", "input_text", b"input_text", "kind", b"kind", "output_text", b"output_text", "reasoning_text", b"reasoning_text", "refusal", b"refusal", "summary_text", b"summary_text", "text", b"text", "unknown", b"unknown"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["input_text", "output_text", "unknown"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["input_text", "output_text", "refusal", "input_image", "input_file", "input_audio", "reasoning_text", "summary_text", "text", "computer_screenshot", "unknown"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -61,20 +112,26 @@ class InputText(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     TEXT_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_BREAKPOINT_FIELD_NUMBER: _builtins.int
     ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """text is the text."""
     additional_properties: _builtins.str
     """additional_properties are members that this schema does not know."""
+    @_builtins.property
+    def prompt_cache_breakpoint(self) -> _prompt_cache_pb2.PromptCacheBreakpoint:
+        """prompt_cache_breakpoint ends a cached prefix after this part."""
+
     def __init__(
         self,
         *,
         text: _builtins.str = ...,
+        prompt_cache_breakpoint: _prompt_cache_pb2.PromptCacheBreakpoint | None = ...,
         additional_properties: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["prompt_cache_breakpoint", b"prompt_cache_breakpoint"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_properties", b"additional_properties", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_properties", b"additional_properties", "prompt_cache_breakpoint", b"prompt_cache_breakpoint", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -117,6 +174,339 @@ class OutputText(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OutputText: _TypeAlias = OutputText  # noqa: Y015
+
+@_typing.final
+class Refusal(_message.Message):
+    """Refusal is the model's word that it will not answer."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    refusal: _builtins.str
+    """refusal is what the model says."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    def __init__(
+        self,
+        *,
+        refusal: _builtins.str = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_properties", b"additional_properties", "refusal", b"refusal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Refusal: _TypeAlias = Refusal  # noqa: Y015
+
+@_typing.final
+class InputImage(_message.Message):
+    """InputImage is a picture given to the model: by address or by file id."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DETAIL_FIELD_NUMBER: _builtins.int
+    FILE_ID_FIELD_NUMBER: _builtins.int
+    IMAGE_URL_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_BREAKPOINT_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    detail: _builtins.str
+    """detail is how closely the model looks; `auto` if unset."""
+    file_id: _builtins.str
+    """file_id is the id of an uploaded file."""
+    image_url: _builtins.str
+    """image_url is the picture's address, or a data URL with the picture in it."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    @_builtins.property
+    def prompt_cache_breakpoint(self) -> _prompt_cache_pb2.PromptCacheBreakpoint:
+        """prompt_cache_breakpoint ends a cached prefix after this part."""
+
+    def __init__(
+        self,
+        *,
+        detail: _builtins.str | None = ...,
+        file_id: _builtins.str | None = ...,
+        image_url: _builtins.str | None = ...,
+        prompt_cache_breakpoint: _prompt_cache_pb2.PromptCacheBreakpoint | None = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_detail", b"_detail", "_file_id", b"_file_id", "_image_url", b"_image_url", "detail", b"detail", "file_id", b"file_id", "image_url", b"image_url", "prompt_cache_breakpoint", b"prompt_cache_breakpoint"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detail", b"_detail", "_file_id", b"_file_id", "_image_url", b"_image_url", "additional_properties", b"additional_properties", "detail", b"detail", "file_id", b"file_id", "image_url", b"image_url", "prompt_cache_breakpoint", b"prompt_cache_breakpoint"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__detail: _TypeAlias = _typing.Literal["detail"]  # noqa: Y015
+    _WhichOneofArgType__detail: _TypeAlias = _typing.Literal["_detail", b"_detail"]  # noqa: Y015
+    _WhichOneofReturnType__file_id: _TypeAlias = _typing.Literal["file_id"]  # noqa: Y015
+    _WhichOneofArgType__file_id: _TypeAlias = _typing.Literal["_file_id", b"_file_id"]  # noqa: Y015
+    _WhichOneofReturnType__image_url: _TypeAlias = _typing.Literal["image_url"]  # noqa: Y015
+    _WhichOneofArgType__image_url: _TypeAlias = _typing.Literal["_image_url", b"_image_url"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__detail) -> _WhichOneofReturnType__detail | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__file_id) -> _WhichOneofReturnType__file_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__image_url) -> _WhichOneofReturnType__image_url | None: ...
+
+Global___InputImage: _TypeAlias = InputImage  # noqa: Y015
+
+@_typing.final
+class InputFile(_message.Message):
+    """InputFile is a file given to the model: by address, by file id or as data."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DETAIL_FIELD_NUMBER: _builtins.int
+    FILE_DATA_FIELD_NUMBER: _builtins.int
+    FILE_ID_FIELD_NUMBER: _builtins.int
+    FILE_URL_FIELD_NUMBER: _builtins.int
+    FILENAME_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_BREAKPOINT_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    detail: _builtins.str
+    """detail is how closely the model looks at the file's pages."""
+    file_data: _builtins.str
+    """file_data is the file in base64."""
+    file_id: _builtins.str
+    """file_id is the id of an uploaded file."""
+    file_url: _builtins.str
+    """file_url is the file's address."""
+    filename: _builtins.str
+    """filename is the file's name."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    @_builtins.property
+    def prompt_cache_breakpoint(self) -> _prompt_cache_pb2.PromptCacheBreakpoint:
+        """prompt_cache_breakpoint ends a cached prefix after this part."""
+
+    def __init__(
+        self,
+        *,
+        detail: _builtins.str | None = ...,
+        file_data: _builtins.str | None = ...,
+        file_id: _builtins.str | None = ...,
+        file_url: _builtins.str | None = ...,
+        filename: _builtins.str | None = ...,
+        prompt_cache_breakpoint: _prompt_cache_pb2.PromptCacheBreakpoint | None = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_detail", b"_detail", "_file_data", b"_file_data", "_file_id", b"_file_id", "_file_url", b"_file_url", "_filename", b"_filename", "detail", b"detail", "file_data", b"file_data", "file_id", b"file_id", "file_url", b"file_url", "filename", b"filename", "prompt_cache_breakpoint", b"prompt_cache_breakpoint"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detail", b"_detail", "_file_data", b"_file_data", "_file_id", b"_file_id", "_file_url", b"_file_url", "_filename", b"_filename", "additional_properties", b"additional_properties", "detail", b"detail", "file_data", b"file_data", "file_id", b"file_id", "file_url", b"file_url", "filename", b"filename", "prompt_cache_breakpoint", b"prompt_cache_breakpoint"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__detail: _TypeAlias = _typing.Literal["detail"]  # noqa: Y015
+    _WhichOneofArgType__detail: _TypeAlias = _typing.Literal["_detail", b"_detail"]  # noqa: Y015
+    _WhichOneofReturnType__file_data: _TypeAlias = _typing.Literal["file_data"]  # noqa: Y015
+    _WhichOneofArgType__file_data: _TypeAlias = _typing.Literal["_file_data", b"_file_data"]  # noqa: Y015
+    _WhichOneofReturnType__file_id: _TypeAlias = _typing.Literal["file_id"]  # noqa: Y015
+    _WhichOneofArgType__file_id: _TypeAlias = _typing.Literal["_file_id", b"_file_id"]  # noqa: Y015
+    _WhichOneofReturnType__file_url: _TypeAlias = _typing.Literal["file_url"]  # noqa: Y015
+    _WhichOneofArgType__file_url: _TypeAlias = _typing.Literal["_file_url", b"_file_url"]  # noqa: Y015
+    _WhichOneofReturnType__filename: _TypeAlias = _typing.Literal["filename"]  # noqa: Y015
+    _WhichOneofArgType__filename: _TypeAlias = _typing.Literal["_filename", b"_filename"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__detail) -> _WhichOneofReturnType__detail | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__file_data) -> _WhichOneofReturnType__file_data | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__file_id) -> _WhichOneofReturnType__file_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__file_url) -> _WhichOneofReturnType__file_url | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__filename) -> _WhichOneofReturnType__filename | None: ...
+
+Global___InputFile: _TypeAlias = InputFile  # noqa: Y015
+
+@_typing.final
+class InputAudio(_message.Message):
+    """InputAudio is sound given to the model."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUT_AUDIO_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    @_builtins.property
+    def input_audio(self) -> Global___InputAudioData:
+        """input_audio is the sound."""
+
+    def __init__(
+        self,
+        *,
+        input_audio: Global___InputAudioData | None = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["input_audio", b"input_audio"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_properties", b"additional_properties", "input_audio", b"input_audio"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InputAudio: _TypeAlias = InputAudio  # noqa: Y015
+
+@_typing.final
+class InputAudioData(_message.Message):
+    """InputAudioData is sound with its format."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    FORMAT_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    data: _builtins.str
+    """data is the sound in base64."""
+    format: _builtins.str
+    """format is the encoding of the sound."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    def __init__(
+        self,
+        *,
+        data: _builtins.str = ...,
+        format: _builtins.str = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_properties", b"additional_properties", "data", b"data", "format", b"format"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InputAudioData: _TypeAlias = InputAudioData  # noqa: Y015
+
+@_typing.final
+class ReasoningText(_message.Message):
+    """ReasoningText is a text of the model's reasoning."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """text is the text."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_properties", b"additional_properties", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReasoningText: _TypeAlias = ReasoningText  # noqa: Y015
+
+@_typing.final
+class SummaryText(_message.Message):
+    """SummaryText is a summary of the model's reasoning."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """text is the summary."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_properties", b"additional_properties", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SummaryText: _TypeAlias = SummaryText  # noqa: Y015
+
+@_typing.final
+class TextContent(_message.Message):
+    """TextContent is text of either side."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """text is the text."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_properties", b"additional_properties", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TextContent: _TypeAlias = TextContent  # noqa: Y015
+
+@_typing.final
+class ComputerScreenshot(_message.Message):
+    """ComputerScreenshot is a picture of a computer's screen: by address or by file
+    id.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DETAIL_FIELD_NUMBER: _builtins.int
+    FILE_ID_FIELD_NUMBER: _builtins.int
+    IMAGE_URL_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_BREAKPOINT_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    detail: _builtins.str
+    """detail is how closely the model looks; `auto` if unset."""
+    file_id: _builtins.str
+    """file_id is the id of an uploaded file."""
+    image_url: _builtins.str
+    """image_url is the picture's address, or a data URL with the picture in it."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    @_builtins.property
+    def prompt_cache_breakpoint(self) -> _prompt_cache_pb2.PromptCacheBreakpoint:
+        """prompt_cache_breakpoint ends a cached prefix after this part."""
+
+    def __init__(
+        self,
+        *,
+        detail: _builtins.str | None = ...,
+        file_id: _builtins.str | None = ...,
+        image_url: _builtins.str | None = ...,
+        prompt_cache_breakpoint: _prompt_cache_pb2.PromptCacheBreakpoint | None = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_detail", b"_detail", "_file_id", b"_file_id", "_image_url", b"_image_url", "detail", b"detail", "file_id", b"file_id", "image_url", b"image_url", "prompt_cache_breakpoint", b"prompt_cache_breakpoint"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detail", b"_detail", "_file_id", b"_file_id", "_image_url", b"_image_url", "additional_properties", b"additional_properties", "detail", b"detail", "file_id", b"file_id", "image_url", b"image_url", "prompt_cache_breakpoint", b"prompt_cache_breakpoint"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__detail: _TypeAlias = _typing.Literal["detail"]  # noqa: Y015
+    _WhichOneofArgType__detail: _TypeAlias = _typing.Literal["_detail", b"_detail"]  # noqa: Y015
+    _WhichOneofReturnType__file_id: _TypeAlias = _typing.Literal["file_id"]  # noqa: Y015
+    _WhichOneofArgType__file_id: _TypeAlias = _typing.Literal["_file_id", b"_file_id"]  # noqa: Y015
+    _WhichOneofReturnType__image_url: _TypeAlias = _typing.Literal["image_url"]  # noqa: Y015
+    _WhichOneofArgType__image_url: _TypeAlias = _typing.Literal["_image_url", b"_image_url"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__detail) -> _WhichOneofReturnType__detail | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__file_id) -> _WhichOneofReturnType__file_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__image_url) -> _WhichOneofReturnType__image_url | None: ...
+
+Global___ComputerScreenshot: _TypeAlias = ComputerScreenshot  # noqa: Y015
 
 @_typing.final
 class ContentList(_message.Message):

@@ -25,21 +25,33 @@ _sym_db = _symbol_database.Default()
 from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61ntiphon/v1/error.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\".\n\rResponseError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"2\n\rErrorResponse\x12!\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x12.antiphon.v1.Error\"p\n\x05\x45rror\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x1a\n\x05param\x18\x03 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x00\x88\x01\x01\x12\x19\n\x04\x63ode\x18\x04 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x01\x88\x01\x01\x42\x08\n\x06_paramB\x07\n\x05_codeb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61ntiphon/v1/error.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\"\xdc\x04\n\rResponseError\x12\xce\x03\n\x04\x63ode\x18\x01 \x01(\tB\xbf\x03\xf2\xd1\x1d\xba\x03\x32\x0cserver_error2\x13rate_limit_exceeded2\x0einvalid_prompt2\x17\x64\x61ta_residency_mismatch2\nbio_policy2\x1dmisalignment_policy_violation2\x14vector_store_timeout2\rinvalid_image2\x14invalid_image_format2\x14invalid_base64_image2\x11invalid_image_url2\x0fimage_too_large2\x0fimage_too_small2\x11image_parse_error2\x1eimage_content_policy_violation2\x12invalid_image_mode2\x14image_file_too_large2\x1cunsupported_image_media_type2\x10\x65mpty_image_file2\x18\x66\x61iled_to_download_image2\x14image_file_not_found\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x11\n\x04type\x18\x03 \x01(\tH\x00\x88\x01\x01\x12\x12\n\x05param\x18\x04 \x01(\tH\x01\x88\x01\x01\x12/\n\x0cmisalignment\x18\x05 \x01(\x0b\x32\x19.antiphon.v1.MisalignmentB\x07\n\x05_typeB\x08\n\x06_param\"2\n\rErrorResponse\x12!\n\x05\x65rror\x18\x01 \x01(\x0b\x32\x12.antiphon.v1.Error\"\x8b\x02\n\x05\x45rror\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x1a\n\x05param\x18\x03 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x00\x88\x01\x01\x12\x19\n\x04\x63ode\x18\x04 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x01\x88\x01\x01\x12/\n\x0cmisalignment\x18\x05 \x01(\x0b\x32\x19.antiphon.v1.Misalignment\x12\x38\n\x07headers\x18\x06 \x03(\x0b\x32\x1f.antiphon.v1.Error.HeadersEntryB\x06\xea\xd1\x1d\x02(\x01\x1a.\n\x0cHeadersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x08\n\x06_paramB\x07\n\x05_code\"\xcf\x01\n\x0cMisalignment\x12!\n\x14\x64\x65tailed_explanation\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x17\n\nerror_type\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x1a\n\rreview_target\x18\x03 \x01(\tH\x02\x88\x01\x01\x12-\n\x05steer\x18\x04 \x01(\x0b\x32\x1e.antiphon.v1.MisalignmentSteerB\x17\n\x15_detailed_explanationB\r\n\x0b_error_typeB\x10\n\x0e_review_target\"$\n\x11MisalignmentSteer\x12\x0f\n\x07message\x18\x01 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'antiphon.v1.error_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_RESPONSEERROR'].fields_by_name['code']._loaded_options = None
+  _globals['_RESPONSEERROR'].fields_by_name['code']._serialized_options = b'\362\321\035\272\0032\014server_error2\023rate_limit_exceeded2\016invalid_prompt2\027data_residency_mismatch2\nbio_policy2\035misalignment_policy_violation2\024vector_store_timeout2\rinvalid_image2\024invalid_image_format2\024invalid_base64_image2\021invalid_image_url2\017image_too_large2\017image_too_small2\021image_parse_error2\036image_content_policy_violation2\022invalid_image_mode2\024image_file_too_large2\034unsupported_image_media_type2\020empty_image_file2\030failed_to_download_image2\024image_file_not_found'
+  _globals['_ERROR_HEADERSENTRY']._loaded_options = None
+  _globals['_ERROR_HEADERSENTRY']._serialized_options = b'8\001'
   _globals['_ERROR'].fields_by_name['param']._loaded_options = None
   _globals['_ERROR'].fields_by_name['param']._serialized_options = b'\352\321\035\002 \001'
   _globals['_ERROR'].fields_by_name['code']._loaded_options = None
   _globals['_ERROR'].fields_by_name['code']._serialized_options = b'\352\321\035\002 \001'
-  _globals['_RESPONSEERROR']._serialized_start=64
-  _globals['_RESPONSEERROR']._serialized_end=110
-  _globals['_ERRORRESPONSE']._serialized_start=112
-  _globals['_ERRORRESPONSE']._serialized_end=162
-  _globals['_ERROR']._serialized_start=164
-  _globals['_ERROR']._serialized_end=276
+  _globals['_ERROR'].fields_by_name['headers']._loaded_options = None
+  _globals['_ERROR'].fields_by_name['headers']._serialized_options = b'\352\321\035\002(\001'
+  _globals['_RESPONSEERROR']._serialized_start=65
+  _globals['_RESPONSEERROR']._serialized_end=669
+  _globals['_ERRORRESPONSE']._serialized_start=671
+  _globals['_ERRORRESPONSE']._serialized_end=721
+  _globals['_ERROR']._serialized_start=724
+  _globals['_ERROR']._serialized_end=991
+  _globals['_ERROR_HEADERSENTRY']._serialized_start=926
+  _globals['_ERROR_HEADERSENTRY']._serialized_end=972
+  _globals['_MISALIGNMENT']._serialized_start=994
+  _globals['_MISALIGNMENT']._serialized_end=1201
+  _globals['_MISALIGNMENTSTEER']._serialized_start=1203
+  _globals['_MISALIGNMENTSTEER']._serialized_end=1239
 # @@protoc_insertion_point(module_scope)

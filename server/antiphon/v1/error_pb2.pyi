@@ -3,8 +3,10 @@
 isort:skip_file
 """
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -24,21 +26,42 @@ class ResponseError(_message.Message):
 
     CODE_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    TYPE_FIELD_NUMBER: _builtins.int
+    PARAM_FIELD_NUMBER: _builtins.int
+    MISALIGNMENT_FIELD_NUMBER: _builtins.int
     code: _builtins.str
     """code is one of the API's closed set of codes."""
     message: _builtins.str
     """message says what happened."""
+    type: _builtins.str
+    """type is the class of error, where known."""
+    param: _builtins.str
+    """param is the parameter that is wrong, where known."""
+    @_builtins.property
+    def misalignment(self) -> Global___Misalignment:
+        """misalignment says what was blocked."""
+
     def __init__(
         self,
         *,
         code: _builtins.str = ...,
         message: _builtins.str = ...,
+        type: _builtins.str | None = ...,
+        param: _builtins.str | None = ...,
+        misalignment: Global___Misalignment | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_param", b"_param", "_type", b"_type", "misalignment", b"misalignment", "param", b"param", "type", b"type"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "message", b"message"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_param", b"_param", "_type", b"_type", "code", b"code", "message", b"message", "misalignment", b"misalignment", "param", b"param", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__param: _TypeAlias = _typing.Literal["param"]  # noqa: Y015
+    _WhichOneofArgType__param: _TypeAlias = _typing.Literal["_param", b"_param"]  # noqa: Y015
+    _WhichOneofReturnType__type: _TypeAlias = _typing.Literal["type"]  # noqa: Y015
+    _WhichOneofArgType__type: _TypeAlias = _typing.Literal["_type", b"_type"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__param) -> _WhichOneofReturnType__param | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__type) -> _WhichOneofReturnType__type | None: ...
 
 Global___ResponseError: _TypeAlias = ResponseError  # noqa: Y015
 
@@ -72,10 +95,32 @@ class Error(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class HeadersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     MESSAGE_FIELD_NUMBER: _builtins.int
     TYPE_FIELD_NUMBER: _builtins.int
     PARAM_FIELD_NUMBER: _builtins.int
     CODE_FIELD_NUMBER: _builtins.int
+    MISALIGNMENT_FIELD_NUMBER: _builtins.int
+    HEADERS_FIELD_NUMBER: _builtins.int
     message: _builtins.str
     """message says what is wrong."""
     type: _builtins.str
@@ -84,6 +129,16 @@ class Error(_message.Message):
     """param is the path of the member that is wrong."""
     code: _builtins.str
     """code is a code for programs."""
+    @_builtins.property
+    def misalignment(self) -> Global___Misalignment:
+        """misalignment says what was blocked."""
+
+    @_builtins.property
+    def headers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """headers are what would be the HTTP headers of the answer; only on a
+        WebSocket.
+        """
+
     def __init__(
         self,
         *,
@@ -91,10 +146,12 @@ class Error(_message.Message):
         type: _builtins.str = ...,
         param: _builtins.str | None = ...,
         code: _builtins.str | None = ...,
+        misalignment: Global___Misalignment | None = ...,
+        headers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_code", b"_code", "_param", b"_param", "code", b"code", "param", b"param"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_code", b"_code", "_param", b"_param", "code", b"code", "misalignment", b"misalignment", "param", b"param"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_code", b"_code", "_param", b"_param", "code", b"code", "message", b"message", "param", b"param", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_code", b"_code", "_param", b"_param", "code", b"code", "headers", b"headers", "message", b"message", "misalignment", b"misalignment", "param", b"param", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__code: _TypeAlias = _typing.Literal["code"]  # noqa: Y015
     _WhichOneofArgType__code: _TypeAlias = _typing.Literal["_code", b"_code"]  # noqa: Y015
@@ -106,3 +163,72 @@ class Error(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__param) -> _WhichOneofReturnType__param | None: ...
 
 Global___Error: _TypeAlias = Error  # noqa: Y015
+
+@_typing.final
+class Misalignment(_message.Message):
+    """Misalignment says why a model's action was blocked, and how to go on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DETAILED_EXPLANATION_FIELD_NUMBER: _builtins.int
+    ERROR_TYPE_FIELD_NUMBER: _builtins.int
+    REVIEW_TARGET_FIELD_NUMBER: _builtins.int
+    STEER_FIELD_NUMBER: _builtins.int
+    detailed_explanation: _builtins.str
+    """detailed_explanation says what was blocked."""
+    error_type: _builtins.str
+    """error_type is the kind of what was blocked."""
+    review_target: _builtins.str
+    """review_target is what to send to have it reviewed."""
+    @_builtins.property
+    def steer(self) -> Global___MisalignmentSteer:
+        """steer is what to tell the model to go on."""
+
+    def __init__(
+        self,
+        *,
+        detailed_explanation: _builtins.str | None = ...,
+        error_type: _builtins.str | None = ...,
+        review_target: _builtins.str | None = ...,
+        steer: Global___MisalignmentSteer | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_detailed_explanation", b"_detailed_explanation", "_error_type", b"_error_type", "_review_target", b"_review_target", "detailed_explanation", b"detailed_explanation", "error_type", b"error_type", "review_target", b"review_target", "steer", b"steer"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detailed_explanation", b"_detailed_explanation", "_error_type", b"_error_type", "_review_target", b"_review_target", "detailed_explanation", b"detailed_explanation", "error_type", b"error_type", "review_target", b"review_target", "steer", b"steer"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__detailed_explanation: _TypeAlias = _typing.Literal["detailed_explanation"]  # noqa: Y015
+    _WhichOneofArgType__detailed_explanation: _TypeAlias = _typing.Literal["_detailed_explanation", b"_detailed_explanation"]  # noqa: Y015
+    _WhichOneofReturnType__error_type: _TypeAlias = _typing.Literal["error_type"]  # noqa: Y015
+    _WhichOneofArgType__error_type: _TypeAlias = _typing.Literal["_error_type", b"_error_type"]  # noqa: Y015
+    _WhichOneofReturnType__review_target: _TypeAlias = _typing.Literal["review_target"]  # noqa: Y015
+    _WhichOneofArgType__review_target: _TypeAlias = _typing.Literal["_review_target", b"_review_target"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__detailed_explanation) -> _WhichOneofReturnType__detailed_explanation | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__error_type) -> _WhichOneofReturnType__error_type | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__review_target) -> _WhichOneofReturnType__review_target | None: ...
+
+Global___Misalignment: _TypeAlias = Misalignment  # noqa: Y015
+
+@_typing.final
+class MisalignmentSteer(_message.Message):
+    """MisalignmentSteer is what to tell a model that was blocked."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    message: _builtins.str
+    """message is the instruction."""
+    def __init__(
+        self,
+        *,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MisalignmentSteer: _TypeAlias = MisalignmentSteer  # noqa: Y015

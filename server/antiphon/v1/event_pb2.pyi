@@ -6,6 +6,7 @@ isort:skip_file
 from antiphon.v1 import content_pb2 as _content_pb2
 from antiphon.v1 import item_pb2 as _item_pb2
 from antiphon.v1 import response_pb2 as _response_pb2
+from antiphon.v1 import tool_event_pb2 as _tool_event_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -28,6 +29,7 @@ class ResponseStreamEvent(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SEQUENCE_NUMBER_FIELD_NUMBER: _builtins.int
+    STREAM_ID_FIELD_NUMBER: _builtins.int
     CREATED_FIELD_NUMBER: _builtins.int
     IN_PROGRESS_FIELD_NUMBER: _builtins.int
     COMPLETED_FIELD_NUMBER: _builtins.int
@@ -39,8 +41,58 @@ class ResponseStreamEvent(_message.Message):
     CONTENT_PART_DONE_FIELD_NUMBER: _builtins.int
     OUTPUT_TEXT_DELTA_FIELD_NUMBER: _builtins.int
     OUTPUT_TEXT_DONE_FIELD_NUMBER: _builtins.int
+    QUEUED_FIELD_NUMBER: _builtins.int
+    ERROR_FIELD_NUMBER: _builtins.int
+    OUTPUT_TEXT_ANNOTATION_ADDED_FIELD_NUMBER: _builtins.int
+    REFUSAL_DELTA_FIELD_NUMBER: _builtins.int
+    REFUSAL_DONE_FIELD_NUMBER: _builtins.int
+    REASONING_TEXT_DELTA_FIELD_NUMBER: _builtins.int
+    REASONING_TEXT_DONE_FIELD_NUMBER: _builtins.int
+    REASONING_SUMMARY_PART_ADDED_FIELD_NUMBER: _builtins.int
+    REASONING_SUMMARY_PART_DONE_FIELD_NUMBER: _builtins.int
+    REASONING_SUMMARY_TEXT_DELTA_FIELD_NUMBER: _builtins.int
+    REASONING_SUMMARY_TEXT_DONE_FIELD_NUMBER: _builtins.int
+    AUDIO_DELTA_FIELD_NUMBER: _builtins.int
+    AUDIO_DONE_FIELD_NUMBER: _builtins.int
+    AUDIO_TRANSCRIPT_DELTA_FIELD_NUMBER: _builtins.int
+    AUDIO_TRANSCRIPT_DONE_FIELD_NUMBER: _builtins.int
+    COMPACTION_COMPACTING_FIELD_NUMBER: _builtins.int
+    FUNCTION_CALL_ARGUMENTS_DELTA_FIELD_NUMBER: _builtins.int
+    FUNCTION_CALL_ARGUMENTS_DONE_FIELD_NUMBER: _builtins.int
+    CUSTOM_TOOL_CALL_INPUT_DELTA_FIELD_NUMBER: _builtins.int
+    CUSTOM_TOOL_CALL_INPUT_DONE_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_CALL_IN_PROGRESS_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_CALL_SEARCHING_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_CALL_COMPLETED_FIELD_NUMBER: _builtins.int
+    FILE_SEARCH_CALL_IN_PROGRESS_FIELD_NUMBER: _builtins.int
+    FILE_SEARCH_CALL_SEARCHING_FIELD_NUMBER: _builtins.int
+    FILE_SEARCH_CALL_COMPLETED_FIELD_NUMBER: _builtins.int
+    CODE_INTERPRETER_CALL_IN_PROGRESS_FIELD_NUMBER: _builtins.int
+    CODE_INTERPRETER_CALL_INTERPRETING_FIELD_NUMBER: _builtins.int
+    CODE_INTERPRETER_CALL_COMPLETED_FIELD_NUMBER: _builtins.int
+    CODE_INTERPRETER_CALL_CODE_DELTA_FIELD_NUMBER: _builtins.int
+    CODE_INTERPRETER_CALL_CODE_DONE_FIELD_NUMBER: _builtins.int
+    IMAGE_GENERATION_CALL_IN_PROGRESS_FIELD_NUMBER: _builtins.int
+    IMAGE_GENERATION_CALL_GENERATING_FIELD_NUMBER: _builtins.int
+    IMAGE_GENERATION_CALL_PARTIAL_IMAGE_FIELD_NUMBER: _builtins.int
+    IMAGE_GENERATION_CALL_COMPLETED_FIELD_NUMBER: _builtins.int
+    MCP_LIST_TOOLS_IN_PROGRESS_FIELD_NUMBER: _builtins.int
+    MCP_LIST_TOOLS_COMPLETED_FIELD_NUMBER: _builtins.int
+    MCP_LIST_TOOLS_FAILED_FIELD_NUMBER: _builtins.int
+    MCP_CALL_IN_PROGRESS_FIELD_NUMBER: _builtins.int
+    MCP_CALL_ARGUMENTS_DELTA_FIELD_NUMBER: _builtins.int
+    MCP_CALL_ARGUMENTS_DONE_FIELD_NUMBER: _builtins.int
+    MCP_CALL_COMPLETED_FIELD_NUMBER: _builtins.int
+    MCP_CALL_FAILED_FIELD_NUMBER: _builtins.int
+    SHELL_CALL_COMMAND_ADDED_FIELD_NUMBER: _builtins.int
+    SHELL_CALL_COMMAND_DELTA_FIELD_NUMBER: _builtins.int
+    SHELL_CALL_COMMAND_DONE_FIELD_NUMBER: _builtins.int
+    SHELL_CALL_OUTPUT_CONTENT_DELTA_FIELD_NUMBER: _builtins.int
+    SHELL_CALL_OUTPUT_CONTENT_DONE_FIELD_NUMBER: _builtins.int
     sequence_number: _builtins.int
     """sequence_number counts the events of one response from 0, without a gap."""
+    stream_id: _builtins.str
+    """stream_id is the client's name for the stream; only on a WebSocket."""
     @_builtins.property
     def created(self) -> Global___ResponseCreatedEvent:
         """created is the first event."""
@@ -85,10 +137,203 @@ class ResponseStreamEvent(_message.Message):
     def output_text_done(self) -> Global___ResponseTextDoneEvent:
         """output_text_done tells the whole text of a part."""
 
+    @_builtins.property
+    def queued(self) -> Global___ResponseQueuedEvent:
+        """queued says that the response waits for its turn."""
+
+    @_builtins.property
+    def error(self) -> Global___ResponseErrorEvent:
+        """error says that something went wrong."""
+
+    @_builtins.property
+    def output_text_annotation_added(self) -> Global___ResponseOutputTextAnnotationAddedEvent:
+        """output_text_annotation_added adds a citation to a part."""
+
+    @_builtins.property
+    def refusal_delta(self) -> Global___ResponseRefusalDeltaEvent:
+        """refusal_delta adds text to a refusal."""
+
+    @_builtins.property
+    def refusal_done(self) -> Global___ResponseRefusalDoneEvent:
+        """refusal_done tells the whole text of a refusal."""
+
+    @_builtins.property
+    def reasoning_text_delta(self) -> Global___ResponseReasoningTextDeltaEvent:
+        """reasoning_text_delta adds text to a reasoning."""
+
+    @_builtins.property
+    def reasoning_text_done(self) -> Global___ResponseReasoningTextDoneEvent:
+        """reasoning_text_done tells the whole text of a reasoning."""
+
+    @_builtins.property
+    def reasoning_summary_part_added(self) -> Global___ResponseReasoningSummaryPartAddedEvent:
+        """reasoning_summary_part_added opens a part of a summary."""
+
+    @_builtins.property
+    def reasoning_summary_part_done(self) -> Global___ResponseReasoningSummaryPartDoneEvent:
+        """reasoning_summary_part_done closes a part of a summary."""
+
+    @_builtins.property
+    def reasoning_summary_text_delta(self) -> Global___ResponseReasoningSummaryTextDeltaEvent:
+        """reasoning_summary_text_delta adds text to a part of a summary."""
+
+    @_builtins.property
+    def reasoning_summary_text_done(self) -> Global___ResponseReasoningSummaryTextDoneEvent:
+        """reasoning_summary_text_done tells the whole text of a part of a summary."""
+
+    @_builtins.property
+    def audio_delta(self) -> Global___ResponseAudioDeltaEvent:
+        """audio_delta adds sound."""
+
+    @_builtins.property
+    def audio_done(self) -> Global___ResponseAudioDoneEvent:
+        """audio_done ends the sound."""
+
+    @_builtins.property
+    def audio_transcript_delta(self) -> Global___ResponseAudioTranscriptDeltaEvent:
+        """audio_transcript_delta adds text to the transcript of the sound."""
+
+    @_builtins.property
+    def audio_transcript_done(self) -> Global___ResponseAudioTranscriptDoneEvent:
+        """audio_transcript_done ends the transcript of the sound."""
+
+    @_builtins.property
+    def compaction_compacting(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """compaction_compacting says that a summary is being written."""
+
+    @_builtins.property
+    def function_call_arguments_delta(self) -> _tool_event_pb2.ResponseFunctionCallArgumentsDeltaEvent:
+        """function_call_arguments_delta adds text to the arguments of a function."""
+
+    @_builtins.property
+    def function_call_arguments_done(self) -> _tool_event_pb2.ResponseFunctionCallArgumentsDoneEvent:
+        """function_call_arguments_done tells the whole arguments of a function."""
+
+    @_builtins.property
+    def custom_tool_call_input_delta(self) -> _tool_event_pb2.ResponseCustomToolCallInputDeltaEvent:
+        """custom_tool_call_input_delta adds text to the input of a custom tool."""
+
+    @_builtins.property
+    def custom_tool_call_input_done(self) -> _tool_event_pb2.ResponseCustomToolCallInputDoneEvent:
+        """custom_tool_call_input_done tells the whole input of a custom tool."""
+
+    @_builtins.property
+    def web_search_call_in_progress(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """web_search_call_in_progress says that a search of the web is called for."""
+
+    @_builtins.property
+    def web_search_call_searching(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """web_search_call_searching says that the web is being searched."""
+
+    @_builtins.property
+    def web_search_call_completed(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """web_search_call_completed says that a search of the web is finished."""
+
+    @_builtins.property
+    def file_search_call_in_progress(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """file_search_call_in_progress says that a search of files is called for."""
+
+    @_builtins.property
+    def file_search_call_searching(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """file_search_call_searching says that files are being searched."""
+
+    @_builtins.property
+    def file_search_call_completed(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """file_search_call_completed says that a search of files is finished."""
+
+    @_builtins.property
+    def code_interpreter_call_in_progress(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """code_interpreter_call_in_progress says that the code interpreter is called."""
+
+    @_builtins.property
+    def code_interpreter_call_interpreting(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """code_interpreter_call_interpreting says that code is being run."""
+
+    @_builtins.property
+    def code_interpreter_call_completed(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """code_interpreter_call_completed says that code has been run."""
+
+    @_builtins.property
+    def code_interpreter_call_code_delta(self) -> _tool_event_pb2.ResponseCodeInterpreterCallCodeDeltaEvent:
+        """code_interpreter_call_code_delta adds text to the code."""
+
+    @_builtins.property
+    def code_interpreter_call_code_done(self) -> _tool_event_pb2.ResponseCodeInterpreterCallCodeDoneEvent:
+        """code_interpreter_call_code_done tells the whole code."""
+
+    @_builtins.property
+    def image_generation_call_in_progress(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """image_generation_call_in_progress says that a picture is called for."""
+
+    @_builtins.property
+    def image_generation_call_generating(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """image_generation_call_generating says that a picture is being made."""
+
+    @_builtins.property
+    def image_generation_call_partial_image(self) -> _tool_event_pb2.ResponseImageGenCallPartialImageEvent:
+        """image_generation_call_partial_image shows an unfinished picture."""
+
+    @_builtins.property
+    def image_generation_call_completed(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """image_generation_call_completed says that a picture is finished."""
+
+    @_builtins.property
+    def mcp_list_tools_in_progress(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """mcp_list_tools_in_progress says that an MCP server is asked for its tools."""
+
+    @_builtins.property
+    def mcp_list_tools_completed(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """mcp_list_tools_completed says that an MCP server told its tools."""
+
+    @_builtins.property
+    def mcp_list_tools_failed(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """mcp_list_tools_failed says that an MCP server did not tell its tools."""
+
+    @_builtins.property
+    def mcp_call_in_progress(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """mcp_call_in_progress says that a tool of an MCP server is called."""
+
+    @_builtins.property
+    def mcp_call_arguments_delta(self) -> _tool_event_pb2.ResponseMcpCallArgumentsDeltaEvent:
+        """mcp_call_arguments_delta adds text to the arguments of an MCP tool."""
+
+    @_builtins.property
+    def mcp_call_arguments_done(self) -> _tool_event_pb2.ResponseMcpCallArgumentsDoneEvent:
+        """mcp_call_arguments_done tells the whole arguments of an MCP tool."""
+
+    @_builtins.property
+    def mcp_call_completed(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """mcp_call_completed says that a tool of an MCP server answered."""
+
+    @_builtins.property
+    def mcp_call_failed(self) -> _tool_event_pb2.ResponseItemProgressEvent:
+        """mcp_call_failed says that a tool of an MCP server did not answer."""
+
+    @_builtins.property
+    def shell_call_command_added(self) -> _tool_event_pb2.ResponseShellCallCommandAddedEvent:
+        """shell_call_command_added opens a command of a shell."""
+
+    @_builtins.property
+    def shell_call_command_delta(self) -> _tool_event_pb2.ResponseShellCallCommandDeltaEvent:
+        """shell_call_command_delta adds text to a command."""
+
+    @_builtins.property
+    def shell_call_command_done(self) -> _tool_event_pb2.ResponseShellCallCommandDoneEvent:
+        """shell_call_command_done tells the whole command."""
+
+    @_builtins.property
+    def shell_call_output_content_delta(self) -> _tool_event_pb2.ResponseShellCallOutputContentDeltaEvent:
+        """shell_call_output_content_delta adds to what a command printed."""
+
+    @_builtins.property
+    def shell_call_output_content_done(self) -> _tool_event_pb2.ResponseShellCallOutputContentDoneEvent:
+        """shell_call_output_content_done tells all that a command printed."""
+
     def __init__(
         self,
         *,
         sequence_number: _builtins.int = ...,
+        stream_id: _builtins.str | None = ...,
         created: Global___ResponseCreatedEvent | None = ...,
         in_progress: Global___ResponseInProgressEvent | None = ...,
         completed: Global___ResponseCompletedEvent | None = ...,
@@ -100,13 +345,66 @@ class ResponseStreamEvent(_message.Message):
         content_part_done: Global___ResponseContentPartDoneEvent | None = ...,
         output_text_delta: Global___ResponseTextDeltaEvent | None = ...,
         output_text_done: Global___ResponseTextDoneEvent | None = ...,
+        queued: Global___ResponseQueuedEvent | None = ...,
+        error: Global___ResponseErrorEvent | None = ...,
+        output_text_annotation_added: Global___ResponseOutputTextAnnotationAddedEvent | None = ...,
+        refusal_delta: Global___ResponseRefusalDeltaEvent | None = ...,
+        refusal_done: Global___ResponseRefusalDoneEvent | None = ...,
+        reasoning_text_delta: Global___ResponseReasoningTextDeltaEvent | None = ...,
+        reasoning_text_done: Global___ResponseReasoningTextDoneEvent | None = ...,
+        reasoning_summary_part_added: Global___ResponseReasoningSummaryPartAddedEvent | None = ...,
+        reasoning_summary_part_done: Global___ResponseReasoningSummaryPartDoneEvent | None = ...,
+        reasoning_summary_text_delta: Global___ResponseReasoningSummaryTextDeltaEvent | None = ...,
+        reasoning_summary_text_done: Global___ResponseReasoningSummaryTextDoneEvent | None = ...,
+        audio_delta: Global___ResponseAudioDeltaEvent | None = ...,
+        audio_done: Global___ResponseAudioDoneEvent | None = ...,
+        audio_transcript_delta: Global___ResponseAudioTranscriptDeltaEvent | None = ...,
+        audio_transcript_done: Global___ResponseAudioTranscriptDoneEvent | None = ...,
+        compaction_compacting: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        function_call_arguments_delta: _tool_event_pb2.ResponseFunctionCallArgumentsDeltaEvent | None = ...,
+        function_call_arguments_done: _tool_event_pb2.ResponseFunctionCallArgumentsDoneEvent | None = ...,
+        custom_tool_call_input_delta: _tool_event_pb2.ResponseCustomToolCallInputDeltaEvent | None = ...,
+        custom_tool_call_input_done: _tool_event_pb2.ResponseCustomToolCallInputDoneEvent | None = ...,
+        web_search_call_in_progress: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        web_search_call_searching: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        web_search_call_completed: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        file_search_call_in_progress: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        file_search_call_searching: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        file_search_call_completed: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        code_interpreter_call_in_progress: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        code_interpreter_call_interpreting: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        code_interpreter_call_completed: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        code_interpreter_call_code_delta: _tool_event_pb2.ResponseCodeInterpreterCallCodeDeltaEvent | None = ...,
+        code_interpreter_call_code_done: _tool_event_pb2.ResponseCodeInterpreterCallCodeDoneEvent | None = ...,
+        image_generation_call_in_progress: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        image_generation_call_generating: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        image_generation_call_partial_image: _tool_event_pb2.ResponseImageGenCallPartialImageEvent | None = ...,
+        image_generation_call_completed: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        mcp_list_tools_in_progress: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        mcp_list_tools_completed: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        mcp_list_tools_failed: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        mcp_call_in_progress: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        mcp_call_arguments_delta: _tool_event_pb2.ResponseMcpCallArgumentsDeltaEvent | None = ...,
+        mcp_call_arguments_done: _tool_event_pb2.ResponseMcpCallArgumentsDoneEvent | None = ...,
+        mcp_call_completed: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        mcp_call_failed: _tool_event_pb2.ResponseItemProgressEvent | None = ...,
+        shell_call_command_added: _tool_event_pb2.ResponseShellCallCommandAddedEvent | None = ...,
+        shell_call_command_delta: _tool_event_pb2.ResponseShellCallCommandDeltaEvent | None = ...,
+        shell_call_command_done: _tool_event_pb2.ResponseShellCallCommandDoneEvent | None = ...,
+        shell_call_output_content_delta: _tool_event_pb2.ResponseShellCallOutputContentDeltaEvent | None = ...,
+        shell_call_output_content_done: _tool_event_pb2.ResponseShellCallOutputContentDoneEvent | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["completed", b"completed", "content_part_added", b"content_part_added", "content_part_done", b"content_part_done", "created", b"created", "event", b"event", "failed", b"failed", "in_progress", b"in_progress", "incomplete", b"incomplete", "output_item_added", b"output_item_added", "output_item_done", b"output_item_done", "output_text_delta", b"output_text_delta", "output_text_done", b"output_text_done"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_stream_id", b"_stream_id", "audio_delta", b"audio_delta", "audio_done", b"audio_done", "audio_transcript_delta", b"audio_transcript_delta", "audio_transcript_done", b"audio_transcript_done", "code_interpreter_call_code_delta", b"code_interpreter_call_code_delta", "code_interpreter_call_code_done", b"code_interpreter_call_code_done", "code_interpreter_call_completed", b"code_interpreter_call_completed", "code_interpreter_call_in_progress", b"code_interpreter_call_in_progress", "code_interpreter_call_interpreting", b"code_interpreter_call_interpreting", "compaction_compacting", b"compaction_compacting", "completed", b"completed", "content_part_added", b"content_part_added", "content_part_done", b"content_part_done", "created", b"created", "custom_tool_call_input_delta", b"custom_tool_call_input_delta", "custom_tool_call_input_done", b"custom_tool_call_input_done", "error", b"error", "event", b"event", "failed", b"failed", "file_search_call_completed", b"file_search_call_completed", "file_search_call_in_progress", b"file_search_call_in_progress", "file_search_call_searching", b"file_search_call_searching", "function_call_arguments_delta", b"function_call_arguments_delta", "function_call_arguments_done", b"function_call_arguments_done", "image_generation_call_completed", b"image_generation_call_completed", "image_generation_call_generating", b"image_generation_call_generating", "image_generation_call_in_progress", b"image_generation_call_in_progress", "image_generation_call_partial_image", b"image_generation_call_partial_image", "in_progress", b"in_progress", "incomplete", b"incomplete", "mcp_call_arguments_delta", b"mcp_call_arguments_delta", "mcp_call_arguments_done", b"mcp_call_arguments_done", "mcp_call_completed", b"mcp_call_completed", "mcp_call_failed", b"mcp_call_failed", "mcp_call_in_progress", b"mcp_call_in_progress", "mcp_list_tools_completed", b"mcp_list_tools_completed", "mcp_list_tools_failed", b"mcp_list_tools_failed", "mcp_list_tools_in_progress", b"mcp_list_tools_in_progress", "output_item_added", b"output_item_added", "output_item_done", b"output_item_done", "output_text_annotation_added", b"output_text_annotation_added", "output_text_delta", b"output_text_delta", "output_text_done", b"output_text_done", "queued", b"queued", "reasoning_summary_part_added", b"reasoning_summary_part_added", "reasoning_summary_part_done", b"reasoning_summary_part_done", "reasoning_summary_text_delta", b"reasoning_summary_text_delta", "reasoning_summary_text_done", b"reasoning_summary_text_done", "reasoning_text_delta", b"reasoning_text_delta", "reasoning_text_done", b"reasoning_text_done", "refusal_delta", b"refusal_delta", "refusal_done", b"refusal_done", "shell_call_command_added", b"shell_call_command_added", "shell_call_command_delta", b"shell_call_command_delta", "shell_call_command_done", b"shell_call_command_done", "shell_call_output_content_delta", b"shell_call_output_content_delta", "shell_call_output_content_done", b"shell_call_output_content_done", "stream_id", b"stream_id", "web_search_call_completed", b"web_search_call_completed", "web_search_call_in_progress", b"web_search_call_in_progress", "web_search_call_searching", b"web_search_call_searching"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed", b"completed", "content_part_added", b"content_part_added", "content_part_done", b"content_part_done", "created", b"created", "event", b"event", "failed", b"failed", "in_progress", b"in_progress", "incomplete", b"incomplete", "output_item_added", b"output_item_added", "output_item_done", b"output_item_done", "output_text_delta", b"output_text_delta", "output_text_done", b"output_text_done", "sequence_number", b"sequence_number"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_stream_id", b"_stream_id", "audio_delta", b"audio_delta", "audio_done", b"audio_done", "audio_transcript_delta", b"audio_transcript_delta", "audio_transcript_done", b"audio_transcript_done", "code_interpreter_call_code_delta", b"code_interpreter_call_code_delta", "code_interpreter_call_code_done", b"code_interpreter_call_code_done", "code_interpreter_call_completed", b"code_interpreter_call_completed", "code_interpreter_call_in_progress", b"code_interpreter_call_in_progress", "code_interpreter_call_interpreting", b"code_interpreter_call_interpreting", "compaction_compacting", b"compaction_compacting", "completed", b"completed", "content_part_added", b"content_part_added", "content_part_done", b"content_part_done", "created", b"created", "custom_tool_call_input_delta", b"custom_tool_call_input_delta", "custom_tool_call_input_done", b"custom_tool_call_input_done", "error", b"error", "event", b"event", "failed", b"failed", "file_search_call_completed", b"file_search_call_completed", "file_search_call_in_progress", b"file_search_call_in_progress", "file_search_call_searching", b"file_search_call_searching", "function_call_arguments_delta", b"function_call_arguments_delta", "function_call_arguments_done", b"function_call_arguments_done", "image_generation_call_completed", b"image_generation_call_completed", "image_generation_call_generating", b"image_generation_call_generating", "image_generation_call_in_progress", b"image_generation_call_in_progress", "image_generation_call_partial_image", b"image_generation_call_partial_image", "in_progress", b"in_progress", "incomplete", b"incomplete", "mcp_call_arguments_delta", b"mcp_call_arguments_delta", "mcp_call_arguments_done", b"mcp_call_arguments_done", "mcp_call_completed", b"mcp_call_completed", "mcp_call_failed", b"mcp_call_failed", "mcp_call_in_progress", b"mcp_call_in_progress", "mcp_list_tools_completed", b"mcp_list_tools_completed", "mcp_list_tools_failed", b"mcp_list_tools_failed", "mcp_list_tools_in_progress", b"mcp_list_tools_in_progress", "output_item_added", b"output_item_added", "output_item_done", b"output_item_done", "output_text_annotation_added", b"output_text_annotation_added", "output_text_delta", b"output_text_delta", "output_text_done", b"output_text_done", "queued", b"queued", "reasoning_summary_part_added", b"reasoning_summary_part_added", "reasoning_summary_part_done", b"reasoning_summary_part_done", "reasoning_summary_text_delta", b"reasoning_summary_text_delta", "reasoning_summary_text_done", b"reasoning_summary_text_done", "reasoning_text_delta", b"reasoning_text_delta", "reasoning_text_done", b"reasoning_text_done", "refusal_delta", b"refusal_delta", "refusal_done", b"refusal_done", "sequence_number", b"sequence_number", "shell_call_command_added", b"shell_call_command_added", "shell_call_command_delta", b"shell_call_command_delta", "shell_call_command_done", b"shell_call_command_done", "shell_call_output_content_delta", b"shell_call_output_content_delta", "shell_call_output_content_done", b"shell_call_output_content_done", "stream_id", b"stream_id", "web_search_call_completed", b"web_search_call_completed", "web_search_call_in_progress", b"web_search_call_in_progress", "web_search_call_searching", b"web_search_call_searching"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["created", "in_progress", "completed", "failed", "incomplete", "output_item_added", "output_item_done", "content_part_added", "content_part_done", "output_text_delta", "output_text_done"]  # noqa: Y015
+    _WhichOneofReturnType__stream_id: _TypeAlias = _typing.Literal["stream_id"]  # noqa: Y015
+    _WhichOneofArgType__stream_id: _TypeAlias = _typing.Literal["_stream_id", b"_stream_id"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["created", "in_progress", "completed", "failed", "incomplete", "output_item_added", "output_item_done", "content_part_added", "content_part_done", "output_text_delta", "output_text_done", "queued", "error", "output_text_annotation_added", "refusal_delta", "refusal_done", "reasoning_text_delta", "reasoning_text_done", "reasoning_summary_part_added", "reasoning_summary_part_done", "reasoning_summary_text_delta", "reasoning_summary_text_done", "audio_delta", "audio_done", "audio_transcript_delta", "audio_transcript_done", "compaction_compacting", "function_call_arguments_delta", "function_call_arguments_done", "custom_tool_call_input_delta", "custom_tool_call_input_done", "web_search_call_in_progress", "web_search_call_searching", "web_search_call_completed", "file_search_call_in_progress", "file_search_call_searching", "file_search_call_completed", "code_interpreter_call_in_progress", "code_interpreter_call_interpreting", "code_interpreter_call_completed", "code_interpreter_call_code_delta", "code_interpreter_call_code_done", "image_generation_call_in_progress", "image_generation_call_generating", "image_generation_call_partial_image", "image_generation_call_completed", "mcp_list_tools_in_progress", "mcp_list_tools_completed", "mcp_list_tools_failed", "mcp_call_in_progress", "mcp_call_arguments_delta", "mcp_call_arguments_done", "mcp_call_completed", "mcp_call_failed", "shell_call_command_added", "shell_call_command_delta", "shell_call_command_done", "shell_call_output_content_delta", "shell_call_output_content_done"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__stream_id) -> _WhichOneofReturnType__stream_id | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
 Global___ResponseStreamEvent: _TypeAlias = ResponseStreamEvent  # noqa: Y015
@@ -503,3 +801,464 @@ class TextTopLogprob(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__token) -> _WhichOneofReturnType__token | None: ...
 
 Global___TextTopLogprob: _TypeAlias = TextTopLogprob  # noqa: Y015
+
+@_typing.final
+class ResponseQueuedEvent(_message.Message):
+    """ResponseQueuedEvent says that the response waits for its turn."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def response(self) -> _response_pb2.Response:
+        """response is the response as it is."""
+
+    def __init__(
+        self,
+        *,
+        response: _response_pb2.Response | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseQueuedEvent: _TypeAlias = ResponseQueuedEvent  # noqa: Y015
+
+@_typing.final
+class ResponseErrorEvent(_message.Message):
+    """ResponseErrorEvent says that something went wrong."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    PARAM_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """code is a code for programs."""
+    message: _builtins.str
+    """message says what went wrong."""
+    param: _builtins.str
+    """param is the parameter that is wrong."""
+    def __init__(
+        self,
+        *,
+        code: _builtins.str | None = ...,
+        message: _builtins.str = ...,
+        param: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_code", b"_code", "_param", b"_param", "code", b"code", "param", b"param"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_code", b"_code", "_param", b"_param", "code", b"code", "message", b"message", "param", b"param"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__code: _TypeAlias = _typing.Literal["code"]  # noqa: Y015
+    _WhichOneofArgType__code: _TypeAlias = _typing.Literal["_code", b"_code"]  # noqa: Y015
+    _WhichOneofReturnType__param: _TypeAlias = _typing.Literal["param"]  # noqa: Y015
+    _WhichOneofArgType__param: _TypeAlias = _typing.Literal["_param", b"_param"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__code) -> _WhichOneofReturnType__code | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__param) -> _WhichOneofReturnType__param | None: ...
+
+Global___ResponseErrorEvent: _TypeAlias = ResponseErrorEvent  # noqa: Y015
+
+@_typing.final
+class ResponseOutputTextAnnotationAddedEvent(_message.Message):
+    """ResponseOutputTextAnnotationAddedEvent adds a citation to a part."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_INDEX_FIELD_NUMBER: _builtins.int
+    CONTENT_INDEX_FIELD_NUMBER: _builtins.int
+    ANNOTATION_INDEX_FIELD_NUMBER: _builtins.int
+    ANNOTATION_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """item_id is the id of the part's item."""
+    output_index: _builtins.int
+    """output_index is the item's place in the output."""
+    content_index: _builtins.int
+    """content_index is the part's place in the item."""
+    annotation_index: _builtins.int
+    """annotation_index is the citation's place in the part."""
+    @_builtins.property
+    def annotation(self) -> _content_pb2.Annotation:
+        """annotation is the citation."""
+
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        output_index: _builtins.int = ...,
+        content_index: _builtins.int = ...,
+        annotation_index: _builtins.int = ...,
+        annotation: _content_pb2.Annotation | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["annotation", b"annotation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["annotation", b"annotation", "annotation_index", b"annotation_index", "content_index", b"content_index", "item_id", b"item_id", "output_index", b"output_index"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseOutputTextAnnotationAddedEvent: _TypeAlias = ResponseOutputTextAnnotationAddedEvent  # noqa: Y015
+
+@_typing.final
+class ResponseRefusalDeltaEvent(_message.Message):
+    """ResponseRefusalDeltaEvent adds text to a refusal."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_INDEX_FIELD_NUMBER: _builtins.int
+    CONTENT_INDEX_FIELD_NUMBER: _builtins.int
+    DELTA_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """item_id is the id of the part's item."""
+    output_index: _builtins.int
+    """output_index is the item's place in the output."""
+    content_index: _builtins.int
+    """content_index is the part's place in the item."""
+    delta: _builtins.str
+    """delta is the text to add."""
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        output_index: _builtins.int = ...,
+        content_index: _builtins.int = ...,
+        delta: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_index", b"content_index", "delta", b"delta", "item_id", b"item_id", "output_index", b"output_index"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseRefusalDeltaEvent: _TypeAlias = ResponseRefusalDeltaEvent  # noqa: Y015
+
+@_typing.final
+class ResponseRefusalDoneEvent(_message.Message):
+    """ResponseRefusalDoneEvent tells the whole text of a refusal."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_INDEX_FIELD_NUMBER: _builtins.int
+    CONTENT_INDEX_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """item_id is the id of the part's item."""
+    output_index: _builtins.int
+    """output_index is the item's place in the output."""
+    content_index: _builtins.int
+    """content_index is the part's place in the item."""
+    refusal: _builtins.str
+    """refusal is the whole text."""
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        output_index: _builtins.int = ...,
+        content_index: _builtins.int = ...,
+        refusal: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_index", b"content_index", "item_id", b"item_id", "output_index", b"output_index", "refusal", b"refusal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseRefusalDoneEvent: _TypeAlias = ResponseRefusalDoneEvent  # noqa: Y015
+
+@_typing.final
+class ResponseReasoningTextDeltaEvent(_message.Message):
+    """ResponseReasoningTextDeltaEvent adds text to a reasoning."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_INDEX_FIELD_NUMBER: _builtins.int
+    CONTENT_INDEX_FIELD_NUMBER: _builtins.int
+    DELTA_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """item_id is the id of the part's item."""
+    output_index: _builtins.int
+    """output_index is the item's place in the output."""
+    content_index: _builtins.int
+    """content_index is the part's place in the item."""
+    delta: _builtins.str
+    """delta is the text to add."""
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        output_index: _builtins.int = ...,
+        content_index: _builtins.int = ...,
+        delta: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_index", b"content_index", "delta", b"delta", "item_id", b"item_id", "output_index", b"output_index"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseReasoningTextDeltaEvent: _TypeAlias = ResponseReasoningTextDeltaEvent  # noqa: Y015
+
+@_typing.final
+class ResponseReasoningTextDoneEvent(_message.Message):
+    """ResponseReasoningTextDoneEvent tells the whole text of a reasoning."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_INDEX_FIELD_NUMBER: _builtins.int
+    CONTENT_INDEX_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """item_id is the id of the part's item."""
+    output_index: _builtins.int
+    """output_index is the item's place in the output."""
+    content_index: _builtins.int
+    """content_index is the part's place in the item."""
+    text: _builtins.str
+    """text is the whole text."""
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        output_index: _builtins.int = ...,
+        content_index: _builtins.int = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_index", b"content_index", "item_id", b"item_id", "output_index", b"output_index", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseReasoningTextDoneEvent: _TypeAlias = ResponseReasoningTextDoneEvent  # noqa: Y015
+
+@_typing.final
+class ResponseReasoningSummaryPartAddedEvent(_message.Message):
+    """ResponseReasoningSummaryPartAddedEvent opens a part of a summary."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_INDEX_FIELD_NUMBER: _builtins.int
+    SUMMARY_INDEX_FIELD_NUMBER: _builtins.int
+    PART_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """item_id is the id of the part's item."""
+    output_index: _builtins.int
+    """output_index is the item's place in the output."""
+    summary_index: _builtins.int
+    """summary_index is the part's place in the summary."""
+    @_builtins.property
+    def part(self) -> _content_pb2.Content:
+        """part is the part as it is."""
+
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        output_index: _builtins.int = ...,
+        summary_index: _builtins.int = ...,
+        part: _content_pb2.Content | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["item_id", b"item_id", "output_index", b"output_index", "part", b"part", "summary_index", b"summary_index"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseReasoningSummaryPartAddedEvent: _TypeAlias = ResponseReasoningSummaryPartAddedEvent  # noqa: Y015
+
+@_typing.final
+class ResponseReasoningSummaryPartDoneEvent(_message.Message):
+    """ResponseReasoningSummaryPartDoneEvent closes a part of a summary."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_INDEX_FIELD_NUMBER: _builtins.int
+    SUMMARY_INDEX_FIELD_NUMBER: _builtins.int
+    PART_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """item_id is the id of the part's item."""
+    output_index: _builtins.int
+    """output_index is the item's place in the output."""
+    summary_index: _builtins.int
+    """summary_index is the part's place in the summary."""
+    status: _builtins.str
+    """status is `incomplete` if the part was cut short."""
+    @_builtins.property
+    def part(self) -> _content_pb2.Content:
+        """part is the whole part."""
+
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        output_index: _builtins.int = ...,
+        summary_index: _builtins.int = ...,
+        part: _content_pb2.Content | None = ...,
+        status: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_status", b"_status", "part", b"part", "status", b"status"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_status", b"_status", "item_id", b"item_id", "output_index", b"output_index", "part", b"part", "status", b"status", "summary_index", b"summary_index"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__status: _TypeAlias = _typing.Literal["status"]  # noqa: Y015
+    _WhichOneofArgType__status: _TypeAlias = _typing.Literal["_status", b"_status"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__status) -> _WhichOneofReturnType__status | None: ...
+
+Global___ResponseReasoningSummaryPartDoneEvent: _TypeAlias = ResponseReasoningSummaryPartDoneEvent  # noqa: Y015
+
+@_typing.final
+class ResponseReasoningSummaryTextDeltaEvent(_message.Message):
+    """ResponseReasoningSummaryTextDeltaEvent adds text to a part of a summary."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_INDEX_FIELD_NUMBER: _builtins.int
+    SUMMARY_INDEX_FIELD_NUMBER: _builtins.int
+    DELTA_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """item_id is the id of the part's item."""
+    output_index: _builtins.int
+    """output_index is the item's place in the output."""
+    summary_index: _builtins.int
+    """summary_index is the part's place in the summary."""
+    delta: _builtins.str
+    """delta is the text to add."""
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        output_index: _builtins.int = ...,
+        summary_index: _builtins.int = ...,
+        delta: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta", "item_id", b"item_id", "output_index", b"output_index", "summary_index", b"summary_index"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseReasoningSummaryTextDeltaEvent: _TypeAlias = ResponseReasoningSummaryTextDeltaEvent  # noqa: Y015
+
+@_typing.final
+class ResponseReasoningSummaryTextDoneEvent(_message.Message):
+    """ResponseReasoningSummaryTextDoneEvent tells the whole text of a part of a summary."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    OUTPUT_INDEX_FIELD_NUMBER: _builtins.int
+    SUMMARY_INDEX_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    item_id: _builtins.str
+    """item_id is the id of the part's item."""
+    output_index: _builtins.int
+    """output_index is the item's place in the output."""
+    summary_index: _builtins.int
+    """summary_index is the part's place in the summary."""
+    text: _builtins.str
+    """text is the whole text."""
+    def __init__(
+        self,
+        *,
+        item_id: _builtins.str = ...,
+        output_index: _builtins.int = ...,
+        summary_index: _builtins.int = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["item_id", b"item_id", "output_index", b"output_index", "summary_index", b"summary_index", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseReasoningSummaryTextDoneEvent: _TypeAlias = ResponseReasoningSummaryTextDoneEvent  # noqa: Y015
+
+@_typing.final
+class ResponseAudioDeltaEvent(_message.Message):
+    """ResponseAudioDeltaEvent adds sound."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELTA_FIELD_NUMBER: _builtins.int
+    delta: _builtins.str
+    """delta is the sound to add, in base64."""
+    def __init__(
+        self,
+        *,
+        delta: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseAudioDeltaEvent: _TypeAlias = ResponseAudioDeltaEvent  # noqa: Y015
+
+@_typing.final
+class ResponseAudioDoneEvent(_message.Message):
+    """ResponseAudioDoneEvent ends the sound."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseAudioDoneEvent: _TypeAlias = ResponseAudioDoneEvent  # noqa: Y015
+
+@_typing.final
+class ResponseAudioTranscriptDeltaEvent(_message.Message):
+    """ResponseAudioTranscriptDeltaEvent adds text to the transcript of the sound."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DELTA_FIELD_NUMBER: _builtins.int
+    delta: _builtins.str
+    """delta is the text to add."""
+    def __init__(
+        self,
+        *,
+        delta: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delta", b"delta"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseAudioTranscriptDeltaEvent: _TypeAlias = ResponseAudioTranscriptDeltaEvent  # noqa: Y015
+
+@_typing.final
+class ResponseAudioTranscriptDoneEvent(_message.Message):
+    """ResponseAudioTranscriptDoneEvent ends the transcript of the sound."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResponseAudioTranscriptDoneEvent: _TypeAlias = ResponseAudioTranscriptDoneEvent  # noqa: Y015

@@ -22,11 +22,26 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
-from antiphon.v1 import content_pb2 as antiphon_dot_v1_dot_content__pb2
+from antiphon.v1 import apply_patch_pb2 as antiphon_dot_v1_dot_apply__patch__pb2
+from antiphon.v1 import code_interpreter_pb2 as antiphon_dot_v1_dot_code__interpreter__pb2
+from antiphon.v1 import compaction_pb2 as antiphon_dot_v1_dot_compaction__pb2
+from antiphon.v1 import computer_pb2 as antiphon_dot_v1_dot_computer__pb2
+from antiphon.v1 import configuration_update_pb2 as antiphon_dot_v1_dot_configuration__update__pb2
+from antiphon.v1 import custom_tool_pb2 as antiphon_dot_v1_dot_custom__tool__pb2
+from antiphon.v1 import file_search_pb2 as antiphon_dot_v1_dot_file__search__pb2
+from antiphon.v1 import function_call_pb2 as antiphon_dot_v1_dot_function__call__pb2
+from antiphon.v1 import image_generation_pb2 as antiphon_dot_v1_dot_image__generation__pb2
 from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
+from antiphon.v1 import mcp_pb2 as antiphon_dot_v1_dot_mcp__pb2
+from antiphon.v1 import message_pb2 as antiphon_dot_v1_dot_message__pb2
+from antiphon.v1 import program_pb2 as antiphon_dot_v1_dot_program__pb2
+from antiphon.v1 import reasoning_pb2 as antiphon_dot_v1_dot_reasoning__pb2
+from antiphon.v1 import shell_pb2 as antiphon_dot_v1_dot_shell__pb2
+from antiphon.v1 import tool_search_pb2 as antiphon_dot_v1_dot_tool__search__pb2
+from antiphon.v1 import web_search_pb2 as antiphon_dot_v1_dot_web__search__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61ntiphon/v1/item.proto\x12\x0b\x61ntiphon.v1\x1a\x19\x61ntiphon/v1/content.proto\x1a\x16\x61ntiphon/v1/json.proto\"j\n\x04Item\x12\x33\n\x07message\x18\x01 \x01(\x0b\x32\x14.antiphon.v1.MessageB\n\xea\xd1\x1d\x06:\x04roleH\x00\x12\x19\n\x07unknown\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x10\x01H\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"\xc7\x02\n\x07Message\x12\x0f\n\x02id\x18\x01 \x01(\tH\x01\x88\x01\x01\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x17.antiphon.v1.ItemStatusH\x02\x88\x01\x01\x12\'\n\x04role\x18\x03 \x01(\x0e\x32\x11.antiphon.v1.RoleB\x06\xea\xd1\x1d\x02H\x01\x12\x16\n\x0c\x63ontent_text\x18\x04 \x01(\tH\x00\x12\x30\n\x0c\x63ontent_list\x18\x05 \x01(\x0b\x32\x18.antiphon.v1.ContentListH\x00\x12\x32\n\x05phase\x18\x06 \x01(\tB\x1e\xf2\xd1\x1d\x1a\x32\ncommentary2\x0c\x66inal_answerH\x03\x88\x01\x01\x12%\n\x15\x61\x64\x64itional_properties\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x18\x01\x42\x13\n\x07\x63ontent\x12\x08\xea\xd1\x1d\x04\x10\x01 \x01\x42\x05\n\x03_idB\t\n\x07_statusB\x08\n\x06_phase\"4\n\x08ItemList\x12 \n\x05items\x18\x01 \x03(\x0b\x32\x11.antiphon.v1.Item:\x06\xea\xd1\x1d\x02\x08\x01*d\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n\tROLE_USER\x10\x01\x12\x12\n\x0eROLE_ASSISTANT\x10\x02\x12\x0f\n\x0bROLE_SYSTEM\x10\x03\x12\x12\n\x0eROLE_DEVELOPER\x10\x04*}\n\nItemStatus\x12\x1b\n\x17ITEM_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n\x17ITEM_STATUS_IN_PROGRESS\x10\x01\x12\x19\n\x15ITEM_STATUS_COMPLETED\x10\x02\x12\x1a\n\x16ITEM_STATUS_INCOMPLETE\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61ntiphon/v1/item.proto\x12\x0b\x61ntiphon.v1\x1a\x1d\x61ntiphon/v1/apply_patch.proto\x1a\"antiphon/v1/code_interpreter.proto\x1a\x1c\x61ntiphon/v1/compaction.proto\x1a\x1a\x61ntiphon/v1/computer.proto\x1a&antiphon/v1/configuration_update.proto\x1a\x1d\x61ntiphon/v1/custom_tool.proto\x1a\x1d\x61ntiphon/v1/file_search.proto\x1a\x1f\x61ntiphon/v1/function_call.proto\x1a\"antiphon/v1/image_generation.proto\x1a\x16\x61ntiphon/v1/json.proto\x1a\x15\x61ntiphon/v1/mcp.proto\x1a\x19\x61ntiphon/v1/message.proto\x1a\x19\x61ntiphon/v1/program.proto\x1a\x1b\x61ntiphon/v1/reasoning.proto\x1a\x17\x61ntiphon/v1/shell.proto\x1a\x1d\x61ntiphon/v1/tool_search.proto\x1a\x1c\x61ntiphon/v1/web_search.proto\"\xc2\x0e\n\x04Item\x12\x33\n\x07message\x18\x01 \x01(\x0b\x32\x14.antiphon.v1.MessageB\n\xea\xd1\x1d\x06:\x04roleH\x00\x12\x32\n\rfunction_call\x18\x02 \x01(\x0b\x32\x19.antiphon.v1.FunctionCallH\x00\x12?\n\x14\x66unction_call_output\x18\x03 \x01(\x0b\x32\x1f.antiphon.v1.FunctionCallOutputH\x00\x12\x37\n\x10\x63ustom_tool_call\x18\x04 \x01(\x0b\x32\x1b.antiphon.v1.CustomToolCallH\x00\x12\x44\n\x17\x63ustom_tool_call_output\x18\x05 \x01(\x0b\x32!.antiphon.v1.CustomToolCallOutputH\x00\x12/\n\treasoning\x18\x06 \x01(\x0b\x32\x1a.antiphon.v1.ReasoningItemH\x00\x12\x35\n\x0fweb_search_call\x18\x07 \x01(\x0b\x32\x1a.antiphon.v1.WebSearchCallH\x00\x12\x37\n\x10\x66ile_search_call\x18\x08 \x01(\x0b\x32\x1b.antiphon.v1.FileSearchCallH\x00\x12\x41\n\x15\x63ode_interpreter_call\x18\t \x01(\x0b\x32 .antiphon.v1.CodeInterpreterCallH\x00\x12\x41\n\x15image_generation_call\x18\n \x01(\x0b\x32 .antiphon.v1.ImageGenerationCallH\x00\x12\x32\n\rcomputer_call\x18\x0b \x01(\x0b\x32\x19.antiphon.v1.ComputerCallH\x00\x12?\n\x14\x63omputer_call_output\x18\x0c \x01(\x0b\x32\x1f.antiphon.v1.ComputerCallOutputH\x00\x12,\n\nshell_call\x18\r \x01(\x0b\x32\x16.antiphon.v1.ShellCallH\x00\x12\x39\n\x11shell_call_output\x18\x0e \x01(\x0b\x32\x1c.antiphon.v1.ShellCallOutputH\x00\x12\x37\n\x10local_shell_call\x18\x0f \x01(\x0b\x32\x1b.antiphon.v1.LocalShellCallH\x00\x12\x44\n\x17local_shell_call_output\x18\x10 \x01(\x0b\x32!.antiphon.v1.LocalShellCallOutputH\x00\x12\x37\n\x10\x61pply_patch_call\x18\x11 \x01(\x0b\x32\x1b.antiphon.v1.ApplyPatchCallH\x00\x12\x44\n\x17\x61pply_patch_call_output\x18\x12 \x01(\x0b\x32!.antiphon.v1.ApplyPatchCallOutputH\x00\x12\x33\n\x0emcp_list_tools\x18\x13 \x01(\x0b\x32\x19.antiphon.v1.McpListToolsH\x00\x12?\n\x14mcp_approval_request\x18\x14 \x01(\x0b\x32\x1f.antiphon.v1.McpApprovalRequestH\x00\x12\x41\n\x15mcp_approval_response\x18\x15 \x01(\x0b\x32 .antiphon.v1.McpApprovalResponseH\x00\x12(\n\x08mcp_call\x18\x16 \x01(\x0b\x32\x14.antiphon.v1.McpCallH\x00\x12\x37\n\x10tool_search_call\x18\x17 \x01(\x0b\x32\x1b.antiphon.v1.ToolSearchCallH\x00\x12;\n\x12tool_search_output\x18\x18 \x01(\x0b\x32\x1d.antiphon.v1.ToolSearchOutputH\x00\x12\x38\n\x10\x61\x64\x64itional_tools\x18\x19 \x01(\x0b\x32\x1c.antiphon.v1.AdditionalToolsH\x00\x12\'\n\x07program\x18\x1a \x01(\x0b\x32\x14.antiphon.v1.ProgramH\x00\x12\x34\n\x0eprogram_output\x18\x1b \x01(\x0b\x32\x1a.antiphon.v1.ProgramOutputH\x00\x12-\n\ncompaction\x18\x1c \x01(\x0b\x32\x17.antiphon.v1.CompactionH\x00\x12<\n\x12\x63ompaction_trigger\x18\x1d \x01(\x0b\x32\x1e.antiphon.v1.CompactionTriggerH\x00\x12@\n\x14\x63onfiguration_update\x18\x1e \x01(\x0b\x32 .antiphon.v1.ConfigurationUpdateH\x00\x12>\n\x0eitem_reference\x18\x1f \x01(\x0b\x32\x1a.antiphon.v1.ItemReferenceB\x08\xea\xd1\x1d\x04:\x02idH\x00\x12\x19\n\x07unknown\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x10\x01H\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"V\n\rItemReference\x12\x17\n\x02id\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01H\x00\x88\x01\x01\x12%\n\x15\x61\x64\x64itional_properties\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x18\x01\x42\x05\n\x03_id\"4\n\x08ItemList\x12 \n\x05items\x18\x01 \x03(\x0b\x32\x11.antiphon.v1.Item:\x06\xea\xd1\x1d\x02\x08\x01\"v\n\x08ItemPage\x12\x1f\n\x04\x64\x61ta\x18\x01 \x03(\x0b\x32\x11.antiphon.v1.Item\x12\x10\n\x08\x66irst_id\x18\x02 \x01(\t\x12\x0f\n\x07last_id\x18\x03 \x01(\t\x12\x10\n\x08has_more\x18\x04 \x01(\x08:\x14\xea\xd1\x1d\x10\x12\x0e\n\x06object\x12\x04listb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,26 +52,24 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ITEM'].oneofs_by_name['kind']._serialized_options = b'\352\321\035\006\n\004type'
   _globals['_ITEM'].fields_by_name['message']._loaded_options = None
   _globals['_ITEM'].fields_by_name['message']._serialized_options = b'\352\321\035\006:\004role'
+  _globals['_ITEM'].fields_by_name['item_reference']._loaded_options = None
+  _globals['_ITEM'].fields_by_name['item_reference']._serialized_options = b'\352\321\035\004:\002id'
   _globals['_ITEM'].fields_by_name['unknown']._loaded_options = None
   _globals['_ITEM'].fields_by_name['unknown']._serialized_options = b'\352\321\035\002\020\001'
-  _globals['_MESSAGE'].oneofs_by_name['content']._loaded_options = None
-  _globals['_MESSAGE'].oneofs_by_name['content']._serialized_options = b'\352\321\035\004\020\001 \001'
-  _globals['_MESSAGE'].fields_by_name['role']._loaded_options = None
-  _globals['_MESSAGE'].fields_by_name['role']._serialized_options = b'\352\321\035\002H\001'
-  _globals['_MESSAGE'].fields_by_name['phase']._loaded_options = None
-  _globals['_MESSAGE'].fields_by_name['phase']._serialized_options = b'\362\321\035\0322\ncommentary2\014final_answer'
-  _globals['_MESSAGE'].fields_by_name['additional_properties']._loaded_options = None
-  _globals['_MESSAGE'].fields_by_name['additional_properties']._serialized_options = b'\352\321\035\002\030\001'
+  _globals['_ITEMREFERENCE'].fields_by_name['id']._loaded_options = None
+  _globals['_ITEMREFERENCE'].fields_by_name['id']._serialized_options = b'\352\321\035\002H\001'
+  _globals['_ITEMREFERENCE'].fields_by_name['additional_properties']._loaded_options = None
+  _globals['_ITEMREFERENCE'].fields_by_name['additional_properties']._serialized_options = b'\352\321\035\002\030\001'
   _globals['_ITEMLIST']._loaded_options = None
   _globals['_ITEMLIST']._serialized_options = b'\352\321\035\002\010\001'
-  _globals['_ROLE']._serialized_start=582
-  _globals['_ROLE']._serialized_end=682
-  _globals['_ITEMSTATUS']._serialized_start=684
-  _globals['_ITEMSTATUS']._serialized_end=809
-  _globals['_ITEM']._serialized_start=90
-  _globals['_ITEM']._serialized_end=196
-  _globals['_MESSAGE']._serialized_start=199
-  _globals['_MESSAGE']._serialized_end=526
-  _globals['_ITEMLIST']._serialized_start=528
-  _globals['_ITEMLIST']._serialized_end=580
+  _globals['_ITEMPAGE']._loaded_options = None
+  _globals['_ITEMPAGE']._serialized_options = b'\352\321\035\020\022\016\n\006object\022\004list'
+  _globals['_ITEM']._serialized_start=552
+  _globals['_ITEM']._serialized_end=2410
+  _globals['_ITEMREFERENCE']._serialized_start=2412
+  _globals['_ITEMREFERENCE']._serialized_end=2498
+  _globals['_ITEMLIST']._serialized_start=2500
+  _globals['_ITEMLIST']._serialized_end=2552
+  _globals['_ITEMPAGE']._serialized_start=2554
+  _globals['_ITEMPAGE']._serialized_end=2672
 # @@protoc_insertion_point(module_scope)

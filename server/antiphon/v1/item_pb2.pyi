@@ -3,12 +3,26 @@
 isort:skip_file
 """
 
-from antiphon.v1 import content_pb2 as _content_pb2
+from antiphon.v1 import apply_patch_pb2 as _apply_patch_pb2
+from antiphon.v1 import code_interpreter_pb2 as _code_interpreter_pb2
+from antiphon.v1 import compaction_pb2 as _compaction_pb2
+from antiphon.v1 import computer_pb2 as _computer_pb2
+from antiphon.v1 import configuration_update_pb2 as _configuration_update_pb2
+from antiphon.v1 import custom_tool_pb2 as _custom_tool_pb2
+from antiphon.v1 import file_search_pb2 as _file_search_pb2
+from antiphon.v1 import function_call_pb2 as _function_call_pb2
+from antiphon.v1 import image_generation_pb2 as _image_generation_pb2
+from antiphon.v1 import mcp_pb2 as _mcp_pb2
+from antiphon.v1 import message_pb2 as _message_pb2
+from antiphon.v1 import program_pb2 as _program_pb2
+from antiphon.v1 import reasoning_pb2 as _reasoning_pb2
+from antiphon.v1 import shell_pb2 as _shell_pb2
+from antiphon.v1 import tool_search_pb2 as _tool_search_pb2
+from antiphon.v1 import web_search_pb2 as _web_search_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
-from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -20,66 +34,6 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class _Role:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _RoleEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Role.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    ROLE_UNSPECIFIED: _Role.ValueType  # 0
-    """ROLE_UNSPECIFIED is not a role."""
-    ROLE_USER: _Role.ValueType  # 1
-    """ROLE_USER is the user."""
-    ROLE_ASSISTANT: _Role.ValueType  # 2
-    """ROLE_ASSISTANT is the model."""
-    ROLE_SYSTEM: _Role.ValueType  # 3
-    """ROLE_SYSTEM is an instruction that stands above the user's."""
-    ROLE_DEVELOPER: _Role.ValueType  # 4
-    """ROLE_DEVELOPER is an instruction of the application's developer."""
-
-class Role(_Role, metaclass=_RoleEnumTypeWrapper):
-    """Role says who speaks in a message."""
-
-ROLE_UNSPECIFIED: Role.ValueType  # 0
-"""ROLE_UNSPECIFIED is not a role."""
-ROLE_USER: Role.ValueType  # 1
-"""ROLE_USER is the user."""
-ROLE_ASSISTANT: Role.ValueType  # 2
-"""ROLE_ASSISTANT is the model."""
-ROLE_SYSTEM: Role.ValueType  # 3
-"""ROLE_SYSTEM is an instruction that stands above the user's."""
-ROLE_DEVELOPER: Role.ValueType  # 4
-"""ROLE_DEVELOPER is an instruction of the application's developer."""
-Global___Role: _TypeAlias = Role  # noqa: Y015
-
-class _ItemStatus:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _ItemStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ItemStatus.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    ITEM_STATUS_UNSPECIFIED: _ItemStatus.ValueType  # 0
-    """ITEM_STATUS_UNSPECIFIED is not a status."""
-    ITEM_STATUS_IN_PROGRESS: _ItemStatus.ValueType  # 1
-    """ITEM_STATUS_IN_PROGRESS is an item being written."""
-    ITEM_STATUS_COMPLETED: _ItemStatus.ValueType  # 2
-    """ITEM_STATUS_COMPLETED is a finished item."""
-    ITEM_STATUS_INCOMPLETE: _ItemStatus.ValueType  # 3
-    """ITEM_STATUS_INCOMPLETE is an item cut short."""
-
-class ItemStatus(_ItemStatus, metaclass=_ItemStatusEnumTypeWrapper):
-    """ItemStatus is how far an item has come."""
-
-ITEM_STATUS_UNSPECIFIED: ItemStatus.ValueType  # 0
-"""ITEM_STATUS_UNSPECIFIED is not a status."""
-ITEM_STATUS_IN_PROGRESS: ItemStatus.ValueType  # 1
-"""ITEM_STATUS_IN_PROGRESS is an item being written."""
-ITEM_STATUS_COMPLETED: ItemStatus.ValueType  # 2
-"""ITEM_STATUS_COMPLETED is a finished item."""
-ITEM_STATUS_INCOMPLETE: ItemStatus.ValueType  # 3
-"""ITEM_STATUS_INCOMPLETE is an item cut short."""
-Global___ItemStatus: _TypeAlias = ItemStatus  # noqa: Y015
-
 @_typing.final
 class Item(_message.Message):
     """Item is one entry of a model's input or output."""
@@ -87,91 +41,236 @@ class Item(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MESSAGE_FIELD_NUMBER: _builtins.int
+    FUNCTION_CALL_FIELD_NUMBER: _builtins.int
+    FUNCTION_CALL_OUTPUT_FIELD_NUMBER: _builtins.int
+    CUSTOM_TOOL_CALL_FIELD_NUMBER: _builtins.int
+    CUSTOM_TOOL_CALL_OUTPUT_FIELD_NUMBER: _builtins.int
+    REASONING_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_CALL_FIELD_NUMBER: _builtins.int
+    FILE_SEARCH_CALL_FIELD_NUMBER: _builtins.int
+    CODE_INTERPRETER_CALL_FIELD_NUMBER: _builtins.int
+    IMAGE_GENERATION_CALL_FIELD_NUMBER: _builtins.int
+    COMPUTER_CALL_FIELD_NUMBER: _builtins.int
+    COMPUTER_CALL_OUTPUT_FIELD_NUMBER: _builtins.int
+    SHELL_CALL_FIELD_NUMBER: _builtins.int
+    SHELL_CALL_OUTPUT_FIELD_NUMBER: _builtins.int
+    LOCAL_SHELL_CALL_FIELD_NUMBER: _builtins.int
+    LOCAL_SHELL_CALL_OUTPUT_FIELD_NUMBER: _builtins.int
+    APPLY_PATCH_CALL_FIELD_NUMBER: _builtins.int
+    APPLY_PATCH_CALL_OUTPUT_FIELD_NUMBER: _builtins.int
+    MCP_LIST_TOOLS_FIELD_NUMBER: _builtins.int
+    MCP_APPROVAL_REQUEST_FIELD_NUMBER: _builtins.int
+    MCP_APPROVAL_RESPONSE_FIELD_NUMBER: _builtins.int
+    MCP_CALL_FIELD_NUMBER: _builtins.int
+    TOOL_SEARCH_CALL_FIELD_NUMBER: _builtins.int
+    TOOL_SEARCH_OUTPUT_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_TOOLS_FIELD_NUMBER: _builtins.int
+    PROGRAM_FIELD_NUMBER: _builtins.int
+    PROGRAM_OUTPUT_FIELD_NUMBER: _builtins.int
+    COMPACTION_FIELD_NUMBER: _builtins.int
+    COMPACTION_TRIGGER_FIELD_NUMBER: _builtins.int
+    CONFIGURATION_UPDATE_FIELD_NUMBER: _builtins.int
+    ITEM_REFERENCE_FIELD_NUMBER: _builtins.int
     UNKNOWN_FIELD_NUMBER: _builtins.int
     unknown: _builtins.str
     """unknown is an item of a kind that this schema does not know."""
     @_builtins.property
-    def message(self) -> Global___Message:
+    def message(self) -> _message_pb2.Message:
         """message is something said."""
+
+    @_builtins.property
+    def function_call(self) -> _function_call_pb2.FunctionCall:
+        """function_call is a call of a function of the client's."""
+
+    @_builtins.property
+    def function_call_output(self) -> _function_call_pb2.FunctionCallOutput:
+        """function_call_output is what a function answered."""
+
+    @_builtins.property
+    def custom_tool_call(self) -> _custom_tool_pb2.CustomToolCall:
+        """custom_tool_call is a call of a custom tool."""
+
+    @_builtins.property
+    def custom_tool_call_output(self) -> _custom_tool_pb2.CustomToolCallOutput:
+        """custom_tool_call_output is what a custom tool answered."""
+
+    @_builtins.property
+    def reasoning(self) -> _reasoning_pb2.ReasoningItem:
+        """reasoning is a reasoning of the model's."""
+
+    @_builtins.property
+    def web_search_call(self) -> _web_search_pb2.WebSearchCall:
+        """web_search_call is a step of a search of the web."""
+
+    @_builtins.property
+    def file_search_call(self) -> _file_search_pb2.FileSearchCall:
+        """file_search_call is a search of vector stores."""
+
+    @_builtins.property
+    def code_interpreter_call(self) -> _code_interpreter_pb2.CodeInterpreterCall:
+        """code_interpreter_call is code that the model had run."""
+
+    @_builtins.property
+    def image_generation_call(self) -> _image_generation_pb2.ImageGenerationCall:
+        """image_generation_call is a picture that the model had made."""
+
+    @_builtins.property
+    def computer_call(self) -> _computer_pb2.ComputerCall:
+        """computer_call is a call of the computer tool."""
+
+    @_builtins.property
+    def computer_call_output(self) -> _computer_pb2.ComputerCallOutput:
+        """computer_call_output is what the computer shows."""
+
+    @_builtins.property
+    def shell_call(self) -> _shell_pb2.ShellCall:
+        """shell_call is a call of the shell tool."""
+
+    @_builtins.property
+    def shell_call_output(self) -> _shell_pb2.ShellCallOutput:
+        """shell_call_output is what commands printed."""
+
+    @_builtins.property
+    def local_shell_call(self) -> _shell_pb2.LocalShellCall:
+        """local_shell_call is a call of the local shell tool."""
+
+    @_builtins.property
+    def local_shell_call_output(self) -> _shell_pb2.LocalShellCallOutput:
+        """local_shell_call_output is what a command printed."""
+
+    @_builtins.property
+    def apply_patch_call(self) -> _apply_patch_pb2.ApplyPatchCall:
+        """apply_patch_call is a call of the apply patch tool."""
+
+    @_builtins.property
+    def apply_patch_call_output(self) -> _apply_patch_pb2.ApplyPatchCallOutput:
+        """apply_patch_call_output says whether a file was changed."""
+
+    @_builtins.property
+    def mcp_list_tools(self) -> _mcp_pb2.McpListTools:
+        """mcp_list_tools is the tools of an MCP server."""
+
+    @_builtins.property
+    def mcp_approval_request(self) -> _mcp_pb2.McpApprovalRequest:
+        """mcp_approval_request asks to approve a call of an MCP server."""
+
+    @_builtins.property
+    def mcp_approval_response(self) -> _mcp_pb2.McpApprovalResponse:
+        """mcp_approval_response answers a request for approval."""
+
+    @_builtins.property
+    def mcp_call(self) -> _mcp_pb2.McpCall:
+        """mcp_call is a call of a tool of an MCP server."""
+
+    @_builtins.property
+    def tool_search_call(self) -> _tool_search_pb2.ToolSearchCall:
+        """tool_search_call is a search for tools."""
+
+    @_builtins.property
+    def tool_search_output(self) -> _tool_search_pb2.ToolSearchOutput:
+        """tool_search_output is the tools found."""
+
+    @_builtins.property
+    def additional_tools(self) -> _tool_search_pb2.AdditionalTools:
+        """additional_tools are tools to call from here on."""
+
+    @_builtins.property
+    def program(self) -> _program_pb2.Program:
+        """program is a program that calls tools."""
+
+    @_builtins.property
+    def program_output(self) -> _program_pb2.ProgramOutput:
+        """program_output is what a program came to."""
+
+    @_builtins.property
+    def compaction(self) -> _compaction_pb2.Compaction:
+        """compaction is a summary of the items before it."""
+
+    @_builtins.property
+    def compaction_trigger(self) -> _compaction_pb2.CompactionTrigger:
+        """compaction_trigger asks to compact the items before it."""
+
+    @_builtins.property
+    def configuration_update(self) -> _configuration_update_pb2.ConfigurationUpdate:
+        """configuration_update changes settings from here on."""
+
+    @_builtins.property
+    def item_reference(self) -> Global___ItemReference:
+        """item_reference stands for an item that the server has."""
 
     def __init__(
         self,
         *,
-        message: Global___Message | None = ...,
+        message: _message_pb2.Message | None = ...,
+        function_call: _function_call_pb2.FunctionCall | None = ...,
+        function_call_output: _function_call_pb2.FunctionCallOutput | None = ...,
+        custom_tool_call: _custom_tool_pb2.CustomToolCall | None = ...,
+        custom_tool_call_output: _custom_tool_pb2.CustomToolCallOutput | None = ...,
+        reasoning: _reasoning_pb2.ReasoningItem | None = ...,
+        web_search_call: _web_search_pb2.WebSearchCall | None = ...,
+        file_search_call: _file_search_pb2.FileSearchCall | None = ...,
+        code_interpreter_call: _code_interpreter_pb2.CodeInterpreterCall | None = ...,
+        image_generation_call: _image_generation_pb2.ImageGenerationCall | None = ...,
+        computer_call: _computer_pb2.ComputerCall | None = ...,
+        computer_call_output: _computer_pb2.ComputerCallOutput | None = ...,
+        shell_call: _shell_pb2.ShellCall | None = ...,
+        shell_call_output: _shell_pb2.ShellCallOutput | None = ...,
+        local_shell_call: _shell_pb2.LocalShellCall | None = ...,
+        local_shell_call_output: _shell_pb2.LocalShellCallOutput | None = ...,
+        apply_patch_call: _apply_patch_pb2.ApplyPatchCall | None = ...,
+        apply_patch_call_output: _apply_patch_pb2.ApplyPatchCallOutput | None = ...,
+        mcp_list_tools: _mcp_pb2.McpListTools | None = ...,
+        mcp_approval_request: _mcp_pb2.McpApprovalRequest | None = ...,
+        mcp_approval_response: _mcp_pb2.McpApprovalResponse | None = ...,
+        mcp_call: _mcp_pb2.McpCall | None = ...,
+        tool_search_call: _tool_search_pb2.ToolSearchCall | None = ...,
+        tool_search_output: _tool_search_pb2.ToolSearchOutput | None = ...,
+        additional_tools: _tool_search_pb2.AdditionalTools | None = ...,
+        program: _program_pb2.Program | None = ...,
+        program_output: _program_pb2.ProgramOutput | None = ...,
+        compaction: _compaction_pb2.Compaction | None = ...,
+        compaction_trigger: _compaction_pb2.CompactionTrigger | None = ...,
+        configuration_update: _configuration_update_pb2.ConfigurationUpdate | None = ...,
+        item_reference: Global___ItemReference | None = ...,
         unknown: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "message", b"message", "unknown", b"unknown"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["additional_tools", b"additional_tools", "apply_patch_call", b"apply_patch_call", "apply_patch_call_output", b"apply_patch_call_output", "code_interpreter_call", b"code_interpreter_call", "compaction", b"compaction", "compaction_trigger", b"compaction_trigger", "computer_call", b"computer_call", "computer_call_output", b"computer_call_output", "configuration_update", b"configuration_update", "custom_tool_call", b"custom_tool_call", "custom_tool_call_output", b"custom_tool_call_output", "file_search_call", b"file_search_call", "function_call", b"function_call", "function_call_output", b"function_call_output", "image_generation_call", b"image_generation_call", "item_reference", b"item_reference", "kind", b"kind", "local_shell_call", b"local_shell_call", "local_shell_call_output", b"local_shell_call_output", "mcp_approval_request", b"mcp_approval_request", "mcp_approval_response", b"mcp_approval_response", "mcp_call", b"mcp_call", "mcp_list_tools", b"mcp_list_tools", "message", b"message", "program", b"program", "program_output", b"program_output", "reasoning", b"reasoning", "shell_call", b"shell_call", "shell_call_output", b"shell_call_output", "tool_search_call", b"tool_search_call", "tool_search_output", b"tool_search_output", "unknown", b"unknown", "web_search_call", b"web_search_call"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "message", b"message", "unknown", b"unknown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_tools", b"additional_tools", "apply_patch_call", b"apply_patch_call", "apply_patch_call_output", b"apply_patch_call_output", "code_interpreter_call", b"code_interpreter_call", "compaction", b"compaction", "compaction_trigger", b"compaction_trigger", "computer_call", b"computer_call", "computer_call_output", b"computer_call_output", "configuration_update", b"configuration_update", "custom_tool_call", b"custom_tool_call", "custom_tool_call_output", b"custom_tool_call_output", "file_search_call", b"file_search_call", "function_call", b"function_call", "function_call_output", b"function_call_output", "image_generation_call", b"image_generation_call", "item_reference", b"item_reference", "kind", b"kind", "local_shell_call", b"local_shell_call", "local_shell_call_output", b"local_shell_call_output", "mcp_approval_request", b"mcp_approval_request", "mcp_approval_response", b"mcp_approval_response", "mcp_call", b"mcp_call", "mcp_list_tools", b"mcp_list_tools", "message", b"message", "program", b"program", "program_output", b"program_output", "reasoning", b"reasoning", "shell_call", b"shell_call", "shell_call_output", b"shell_call_output", "tool_search_call", b"tool_search_call", "tool_search_output", b"tool_search_output", "unknown", b"unknown", "web_search_call", b"web_search_call"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["message", "unknown"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "computer_call", "computer_call_output", "shell_call", "shell_call_output", "local_shell_call", "local_shell_call_output", "apply_patch_call", "apply_patch_call_output", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "mcp_call", "tool_search_call", "tool_search_output", "additional_tools", "program", "program_output", "compaction", "compaction_trigger", "configuration_update", "item_reference", "unknown"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
 Global___Item: _TypeAlias = Item  # noqa: Y015
 
 @_typing.final
-class Message(_message.Message):
-    """Message is something said by the user, the model or the application."""
+class ItemReference(_message.Message):
+    """ItemReference stands for an item that the server has."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
-    STATUS_FIELD_NUMBER: _builtins.int
-    ROLE_FIELD_NUMBER: _builtins.int
-    CONTENT_TEXT_FIELD_NUMBER: _builtins.int
-    CONTENT_LIST_FIELD_NUMBER: _builtins.int
-    PHASE_FIELD_NUMBER: _builtins.int
     ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """id is the item's id; always there in output."""
-    status: Global___ItemStatus.ValueType
-    """status is how far the message has come; always there in output."""
-    role: Global___Role.ValueType
-    """role says who speaks."""
-    content_text: _builtins.str
-    """content_text is the content as plain text."""
-    phase: _builtins.str
-    """phase says whether an assistant's message is a commentary or the answer."""
+    """id is the item's id."""
     additional_properties: _builtins.str
     """additional_properties are members that this schema does not know."""
-    @_builtins.property
-    def content_list(self) -> _content_pb2.ContentList:
-        """content_list is the content as parts."""
-
     def __init__(
         self,
         *,
         id: _builtins.str | None = ...,
-        status: Global___ItemStatus.ValueType | None = ...,
-        role: Global___Role.ValueType = ...,
-        content_text: _builtins.str = ...,
-        content_list: _content_pb2.ContentList | None = ...,
-        phase: _builtins.str | None = ...,
         additional_properties: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_phase", b"_phase", "_status", b"_status", "content", b"content", "content_list", b"content_list", "content_text", b"content_text", "id", b"id", "phase", b"phase", "status", b"status"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "id", b"id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_phase", b"_phase", "_status", b"_status", "additional_properties", b"additional_properties", "content", b"content", "content_list", b"content_list", "content_text", b"content_text", "id", b"id", "phase", b"phase", "role", b"role", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "additional_properties", b"additional_properties", "id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__id: _TypeAlias = _typing.Literal["id"]  # noqa: Y015
     _WhichOneofArgType__id: _TypeAlias = _typing.Literal["_id", b"_id"]  # noqa: Y015
-    _WhichOneofReturnType__phase: _TypeAlias = _typing.Literal["phase"]  # noqa: Y015
-    _WhichOneofArgType__phase: _TypeAlias = _typing.Literal["_phase", b"_phase"]  # noqa: Y015
-    _WhichOneofReturnType__status: _TypeAlias = _typing.Literal["status"]  # noqa: Y015
-    _WhichOneofArgType__status: _TypeAlias = _typing.Literal["_status", b"_status"]  # noqa: Y015
-    _WhichOneofReturnType_content: _TypeAlias = _typing.Literal["content_text", "content_list"]  # noqa: Y015
-    _WhichOneofArgType_content: _TypeAlias = _typing.Literal["content", b"content"]  # noqa: Y015
-    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__id) -> _WhichOneofReturnType__id | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__phase) -> _WhichOneofReturnType__phase | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__status) -> _WhichOneofReturnType__status | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_content) -> _WhichOneofReturnType_content | None: ...
 
-Global___Message: _TypeAlias = Message  # noqa: Y015
+Global___ItemReference: _TypeAlias = ItemReference  # noqa: Y015
 
 @_typing.final
 class ItemList(_message.Message):
@@ -196,3 +295,39 @@ class ItemList(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ItemList: _TypeAlias = ItemList  # noqa: Y015
+
+@_typing.final
+class ItemPage(_message.Message):
+    """ItemPage is one page of a listing of items."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    FIRST_ID_FIELD_NUMBER: _builtins.int
+    LAST_ID_FIELD_NUMBER: _builtins.int
+    HAS_MORE_FIELD_NUMBER: _builtins.int
+    first_id: _builtins.str
+    """first_id is the id of the first item, empty on an empty page."""
+    last_id: _builtins.str
+    """last_id is the id of the last item, empty on an empty page."""
+    has_more: _builtins.bool
+    """has_more says whether another page follows."""
+    @_builtins.property
+    def data(self) -> _containers.RepeatedCompositeFieldContainer[Global___Item]:
+        """data are the items of the page."""
+
+    def __init__(
+        self,
+        *,
+        data: _abc.Iterable[Global___Item] | None = ...,
+        first_id: _builtins.str = ...,
+        last_id: _builtins.str = ...,
+        has_more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "first_id", b"first_id", "has_more", b"has_more", "last_id", b"last_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ItemPage: _TypeAlias = ItemPage  # noqa: Y015

@@ -113,14 +113,15 @@ class JsonField(_message.Message):
     """
     implied_by: _builtins.str
     """implied_by names the member whose presence chooses this arm of a tagged
-    oneof when the discriminator is missing.
+    oneof when the discriminator is missing. Of several such arms the first one
+    is chosen.
     """
     secret: _builtins.bool
     """secret marks a field that is accepted and passed on, and never printed or
     stored.
     """
     required: _builtins.bool
-    """required marks a member that a client must send."""
+    """required marks a member that a client must send, and not as null."""
     def __init__(
         self,
         *,
@@ -184,7 +185,9 @@ Global___JsonOneof: _TypeAlias = JsonOneof  # noqa: Y015
 
 @_typing.final
 class FieldRules(_message.Message):
-    """FieldRules are the values that a field accepts."""
+    """FieldRules are the values that a field accepts in requests. Those of a
+    repeated field, but for its lengths, are rules of each element.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -196,6 +199,7 @@ class FieldRules(_message.Message):
     VALUES_FIELD_NUMBER: _builtins.int
     MAX_KEY_LENGTH_FIELD_NUMBER: _builtins.int
     MAX_VALUE_LENGTH_FIELD_NUMBER: _builtins.int
+    OBJECT_FIELD_NUMBER: _builtins.int
     min: _builtins.float
     """min is the least number."""
     max: _builtins.float
@@ -214,9 +218,11 @@ class FieldRules(_message.Message):
     """max_key_length is the greatest number of characters of a map's key."""
     max_value_length: _builtins.int
     """max_value_length is the greatest number of characters of a map's value."""
+    object: _builtins.bool
+    """object accepts, in a raw field, no JSON document but an object."""
     @_builtins.property
     def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """values are the strings that are accepted."""
+        """values are the strings that are accepted; of an enum, their JSON strings."""
 
     def __init__(
         self,
@@ -229,10 +235,11 @@ class FieldRules(_message.Message):
         values: _abc.Iterable[_builtins.str] | None = ...,
         max_key_length: _builtins.int | None = ...,
         max_value_length: _builtins.int | None = ...,
+        object: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max", b"_max", "_max_key_length", b"_max_key_length", "_max_length", b"_max_length", "_max_value_length", b"_max_value_length", "_min", b"_min", "_min_length", b"_min_length", "max", b"max", "max_key_length", b"max_key_length", "max_length", b"max_length", "max_value_length", b"max_value_length", "min", b"min", "min_length", b"min_length"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max", b"_max", "_max_key_length", b"_max_key_length", "_max_length", b"_max_length", "_max_value_length", b"_max_value_length", "_min", b"_min", "_min_length", b"_min_length", "max", b"max", "max_key_length", b"max_key_length", "max_length", b"max_length", "max_value_length", b"max_value_length", "min", b"min", "min_length", b"min_length", "pattern", b"pattern", "values", b"values"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max", b"_max", "_max_key_length", b"_max_key_length", "_max_length", b"_max_length", "_max_value_length", b"_max_value_length", "_min", b"_min", "_min_length", b"_min_length", "max", b"max", "max_key_length", b"max_key_length", "max_length", b"max_length", "max_value_length", b"max_value_length", "min", b"min", "min_length", b"min_length", "object", b"object", "pattern", b"pattern", "values", b"values"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max: _TypeAlias = _typing.Literal["max"]  # noqa: Y015
     _WhichOneofArgType__max: _TypeAlias = _typing.Literal["_max", b"_max"]  # noqa: Y015

@@ -25,11 +25,17 @@ _sym_db = _symbol_database.Default()
 from antiphon.v1 import error_pb2 as antiphon_dot_v1_dot_error__pb2
 from antiphon.v1 import item_pb2 as antiphon_dot_v1_dot_item__pb2
 from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
+from antiphon.v1 import moderation_pb2 as antiphon_dot_v1_dot_moderation__pb2
+from antiphon.v1 import prompt_pb2 as antiphon_dot_v1_dot_prompt__pb2
+from antiphon.v1 import prompt_cache_pb2 as antiphon_dot_v1_dot_prompt__cache__pb2
+from antiphon.v1 import reasoning_pb2 as antiphon_dot_v1_dot_reasoning__pb2
+from antiphon.v1 import text_config_pb2 as antiphon_dot_v1_dot_text__config__pb2
 from antiphon.v1 import tool_pb2 as antiphon_dot_v1_dot_tool__pb2
+from antiphon.v1 import tool_choice_pb2 as antiphon_dot_v1_dot_tool__choice__pb2
 from antiphon.v1 import usage_pb2 as antiphon_dot_v1_dot_usage__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61ntiphon/v1/response.proto\x12\x0b\x61ntiphon.v1\x1a\x17\x61ntiphon/v1/error.proto\x1a\x16\x61ntiphon/v1/item.proto\x1a\x16\x61ntiphon/v1/json.proto\x1a\x16\x61ntiphon/v1/tool.proto\x1a\x17\x61ntiphon/v1/usage.proto\"\xc8\n\n\x08Response\x12\n\n\x02id\x18\x01 \x01(\t\x12\x12\n\ncreated_at\x18\x02 \x01(\x03\x12+\n\x06status\x18\x03 \x01(\x0e\x32\x1b.antiphon.v1.ResponseStatus\x12\x12\n\nbackground\x18\x04 \x01(\x08\x12!\n\x0c\x63ompleted_at\x18\x05 \x01(\x03\x42\x06\xea\xd1\x1d\x02 \x01H\x02\x88\x01\x01\x12\x31\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x1a.antiphon.v1.ResponseErrorB\x06\xea\xd1\x1d\x02 \x01\x12\x42\n\x12incomplete_details\x18\x07 \x01(\x0b\x32\x1e.antiphon.v1.IncompleteDetailsB\x06\xea\xd1\x1d\x02 \x01\x12\x1b\n\x11instructions_text\x18\x08 \x01(\tH\x00\x12\x32\n\x11instructions_list\x18\t \x01(\x0b\x32\x15.antiphon.v1.ItemListH\x00\x12&\n\x11max_output_tokens\x18\n \x01(\x03\x42\x06\xea\xd1\x1d\x02 \x01H\x03\x88\x01\x01\x12#\n\x0emax_tool_calls\x18\x0b \x01(\x03\x42\x06\xea\xd1\x1d\x02 \x01H\x04\x88\x01\x01\x12\x35\n\x08metadata\x18\x0c \x03(\x0b\x32#.antiphon.v1.Response.MetadataEntry\x12\r\n\x05model\x18\r \x01(\t\x12!\n\x06output\x18\x0e \x03(\x0b\x32\x11.antiphon.v1.Item\x12\x1b\n\x13parallel_tool_calls\x18\x0f \x01(\x08\x12)\n\x14previous_response_id\x18\x10 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x05\x88\x01\x01\x12%\n\x10prompt_cache_key\x18\x11 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x06\x88\x01\x01\x12\x31\n\treasoning\x18\x12 \x01(\x0b\x32\x16.antiphon.v1.ReasoningB\x06\xea\xd1\x1d\x02 \x01\x12&\n\x11safety_identifier\x18\x13 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x07\x88\x01\x01\x12\x14\n\x0cservice_tier\x18\x14 \x01(\t\x12\r\n\x05store\x18\x15 \x01(\x08\x12\x13\n\x0btemperature\x18\x16 \x01(\x01\x12%\n\x04text\x18\x17 \x01(\x0b\x32\x17.antiphon.v1.TextConfig\x12\x36\n\x10tool_choice_mode\x18\x18 \x01(\tB\x1a\xf2\xd1\x1d\x16\x32\x04none2\x04\x61uto2\x08requiredH\x01\x12 \n\x05tools\x18\x1a \x03(\x0b\x32\x11.antiphon.v1.Tool\x12\x14\n\x0ctop_logprobs\x18\x1b \x01(\x03\x12\r\n\x05top_p\x18\x1c \x01(\x01\x12\x12\n\ntruncation\x18\x1d \x01(\t\x12\x31\n\x05usage\x18\x1e \x01(\x0b\x32\x1a.antiphon.v1.ResponseUsageB\x06\xea\xd1\x1d\x02 \x01\x12\x11\n\x04user\x18\x1f \x01(\tH\x08\x88\x01\x01\x12\x18\n\x10presence_penalty\x18  \x01(\x01\x12\x19\n\x11\x66requency_penalty\x18! \x01(\x01\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01:\x18\xea\xd1\x1d\x14\x12\x12\n\x06object\x12\x08responseB\x18\n\x0cinstructions\x12\x08\xea\xd1\x1d\x04\x10\x01\x18\x01\x42\x15\n\x0btool_choice\x12\x06\xea\xd1\x1d\x02\x10\x01\x42\x0f\n\r_completed_atB\x14\n\x12_max_output_tokensB\x11\n\x0f_max_tool_callsB\x17\n\x15_previous_response_idB\x13\n\x11_prompt_cache_keyB\x14\n\x12_safety_identifierB\x07\n\x05_user\"3\n\x11IncompleteDetails\x12\x13\n\x06reason\x18\x01 \x01(\tH\x00\x88\x01\x01\x42\t\n\x07_reason\"\xac\x01\n\tReasoning\x12M\n\x06\x65\x66\x66ort\x18\x01 \x01(\tB8\xea\xd1\x1d\x02 \x01\xf2\xd1\x1d.2\x04none2\x07minimal2\x03low2\x06medium2\x04high2\x05xhigh2\x03maxH\x00\x88\x01\x01\x12\x39\n\x07summary\x18\x02 \x01(\tB#\xea\xd1\x1d\x02 \x01\xf2\xd1\x1d\x19\x32\x04\x61uto2\x07\x63oncise2\x08\x64\x65tailedH\x01\x88\x01\x01\x42\t\n\x07_effortB\n\n\x08_summary\"t\n\nTextConfig\x12\'\n\x06\x66ormat\x18\x01 \x01(\x0b\x32\x17.antiphon.v1.TextFormat\x12/\n\tverbosity\x18\x02 \x01(\tB\x17\xf2\xd1\x1d\x13\x32\x03low2\x06medium2\x04highH\x00\x88\x01\x01\x42\x0c\n\n_verbosity\"M\n\nTextFormat\x12+\n\x04text\x18\x01 \x01(\x0b\x32\x1b.antiphon.v1.TextFormatTextH\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"\x10\n\x0eTextFormatText*\xe8\x01\n\x0eResponseStatus\x12\x1f\n\x1bRESPONSE_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16RESPONSE_STATUS_QUEUED\x10\x01\x12\x1f\n\x1bRESPONSE_STATUS_IN_PROGRESS\x10\x02\x12\x1d\n\x19RESPONSE_STATUS_COMPLETED\x10\x03\x12\x1a\n\x16RESPONSE_STATUS_FAILED\x10\x04\x12\x1e\n\x1aRESPONSE_STATUS_INCOMPLETE\x10\x05\x12\x1d\n\x19RESPONSE_STATUS_CANCELLED\x10\x06\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x61ntiphon/v1/response.proto\x12\x0b\x61ntiphon.v1\x1a\x17\x61ntiphon/v1/error.proto\x1a\x16\x61ntiphon/v1/item.proto\x1a\x16\x61ntiphon/v1/json.proto\x1a\x1c\x61ntiphon/v1/moderation.proto\x1a\x18\x61ntiphon/v1/prompt.proto\x1a\x1e\x61ntiphon/v1/prompt_cache.proto\x1a\x1b\x61ntiphon/v1/reasoning.proto\x1a\x1d\x61ntiphon/v1/text_config.proto\x1a\x16\x61ntiphon/v1/tool.proto\x1a\x1d\x61ntiphon/v1/tool_choice.proto\x1a\x17\x61ntiphon/v1/usage.proto\"\x8c\x11\n\x08Response\x12\n\n\x02id\x18\x01 \x01(\t\x12\x12\n\ncreated_at\x18\x02 \x01(\x03\x12+\n\x06status\x18\x03 \x01(\x0e\x32\x1b.antiphon.v1.ResponseStatus\x12\x12\n\nbackground\x18\x04 \x01(\x08\x12!\n\x0c\x63ompleted_at\x18\x05 \x01(\x03\x42\x06\xea\xd1\x1d\x02 \x01H\x02\x88\x01\x01\x12\x31\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x1a.antiphon.v1.ResponseErrorB\x06\xea\xd1\x1d\x02 \x01\x12\x42\n\x12incomplete_details\x18\x07 \x01(\x0b\x32\x1e.antiphon.v1.IncompleteDetailsB\x06\xea\xd1\x1d\x02 \x01\x12\x1b\n\x11instructions_text\x18\x08 \x01(\tH\x00\x12\x32\n\x11instructions_list\x18\t \x01(\x0b\x32\x15.antiphon.v1.ItemListH\x00\x12&\n\x11max_output_tokens\x18\n \x01(\x03\x42\x06\xea\xd1\x1d\x02 \x01H\x03\x88\x01\x01\x12#\n\x0emax_tool_calls\x18\x0b \x01(\x03\x42\x06\xea\xd1\x1d\x02 \x01H\x04\x88\x01\x01\x12\x35\n\x08metadata\x18\x0c \x03(\x0b\x32#.antiphon.v1.Response.MetadataEntry\x12\r\n\x05model\x18\r \x01(\t\x12!\n\x06output\x18\x0e \x03(\x0b\x32\x11.antiphon.v1.Item\x12\x1b\n\x13parallel_tool_calls\x18\x0f \x01(\x08\x12)\n\x14previous_response_id\x18\x10 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x05\x88\x01\x01\x12%\n\x10prompt_cache_key\x18\x11 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x06\x88\x01\x01\x12\x31\n\treasoning\x18\x12 \x01(\x0b\x32\x16.antiphon.v1.ReasoningB\x06\xea\xd1\x1d\x02 \x01\x12&\n\x11safety_identifier\x18\x13 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x07\x88\x01\x01\x12Q\n\x0cservice_tier\x18\x14 \x01(\tB;\xf2\xd1\x1d\x37\x32\x04\x61uto2\x07\x64\x65\x66\x61ult2\x04\x66lex2\x05scale2\x08priority2\x04\x66\x61st2\tultrafast\x12\r\n\x05store\x18\x15 \x01(\x08\x12\x13\n\x0btemperature\x18\x16 \x01(\x01\x12%\n\x04text\x18\x17 \x01(\x0b\x32\x17.antiphon.v1.TextConfig\x12\x36\n\x10tool_choice_mode\x18\x18 \x01(\tB\x1a\xf2\xd1\x1d\x16\x32\x04none2\x04\x61uto2\x08requiredH\x01\x12\x33\n\x10tool_choice_tool\x18\x19 \x01(\x0b\x32\x17.antiphon.v1.ToolChoiceH\x01\x12 \n\x05tools\x18\x1a \x03(\x0b\x32\x11.antiphon.v1.Tool\x12\x14\n\x0ctop_logprobs\x18\x1b \x01(\x03\x12\r\n\x05top_p\x18\x1c \x01(\x01\x12(\n\ntruncation\x18\x1d \x01(\tB\x14\xf2\xd1\x1d\x10\x32\x04\x61uto2\x08\x64isabled\x12\x31\n\x05usage\x18\x1e \x01(\x0b\x32\x1a.antiphon.v1.ResponseUsageB\x06\xea\xd1\x1d\x02 \x01\x12\x11\n\x04user\x18\x1f \x01(\tH\x08\x88\x01\x01\x12\x18\n\x10presence_penalty\x18  \x01(\x01\x12\x19\n\x11\x66requency_penalty\x18! \x01(\x01\x12\x38\n\x0c\x63onversation\x18\" \x01(\x0b\x32\".antiphon.v1.ConversationReference\x12\x1c\n\x0f\x63onversation_id\x18# \x01(\tH\t\x88\x01\x01\x12\x36\n\x10provider_options\x18$ \x01(\tB\x17\xea\xd1\x1d\x13\n\x0fproviderOptions\x10\x01H\n\x88\x01\x01\x12#\n\x06prompt\x18% \x01(\x0b\x32\x13.antiphon.v1.Prompt\x12=\n\x14prompt_cache_options\x18& \x01(\x0b\x32\x1f.antiphon.v1.PromptCacheOptions\x12\x39\n\x16prompt_cache_retention\x18\' \x01(\tB\x14\xf2\xd1\x1d\x10\x32\tin_memory2\x03\x32\x34hH\x0b\x88\x01\x01\x12\x45\n\x18prompt_cache_diagnostics\x18( \x01(\x0b\x32#.antiphon.v1.PromptCacheDiagnostics\x12+\n\nmoderation\x18) \x01(\x0b\x32\x17.antiphon.v1.Moderation\x12\x34\n\x0f\x61\x63\x63\x65ss_programs\x18* \x01(\x0b\x32\x1b.antiphon.v1.AccessPrograms\x12(\n\x05image\x18+ \x01(\x0b\x32\x19.antiphon.v1.ImageOptions\x12G\n\x15input_transformations\x18, \x03(\x0b\x32 .antiphon.v1.InputTransformationB\x06\xea\xd1\x1d\x02(\x01\x12*\n\ntool_usage\x18- \x01(\x0b\x32\x16.antiphon.v1.ToolUsage\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01:\x18\xea\xd1\x1d\x14\x12\x12\n\x06object\x12\x08responseB\x18\n\x0cinstructions\x12\x08\xea\xd1\x1d\x04\x10\x01\x18\x01\x42\x15\n\x0btool_choice\x12\x06\xea\xd1\x1d\x02\x10\x01\x42\x0f\n\r_completed_atB\x14\n\x12_max_output_tokensB\x11\n\x0f_max_tool_callsB\x17\n\x15_previous_response_idB\x13\n\x11_prompt_cache_keyB\x14\n\x12_safety_identifierB\x07\n\x05_userB\x12\n\x10_conversation_idB\x13\n\x11_provider_optionsB\x19\n\x17_prompt_cache_retention\"s\n\x11IncompleteDetails\x12S\n\x06reason\x18\x01 \x01(\tB>\xf2\xd1\x1d:2\x11max_output_tokens2\x0cmax_messages2\x0e\x63ontent_filter2\x07steeredH\x00\x88\x01\x01\x42\t\n\x07_reason\"+\n\x15\x43onversationReference\x12\x12\n\x02id\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\"[\n\x0e\x41\x63\x63\x65ssPrograms\x12?\n\x05\x63yber\x18\x01 \x01(\tB+\xf2\xd1\x1d\'2\x08standard2\rdaybreak_blue2\x0c\x64\x61ybreak_redH\x00\x88\x01\x01\x42\x08\n\x06_cyber\"g\n\x0cImageOptions\x12?\n\x13\x63ontext_compression\x18\x01 \x01(\tB\x1d\xf2\xd1\x1d\x19\x32\x04\x61uto2\x07\x65nabled2\x08\x64isabledH\x00\x88\x01\x01\x42\x16\n\x14_context_compression\"\xbd\x01\n\x13InputTransformation\x12\n\n\x02id\x18\x01 \x01(\t\x12n\n\x06reason\x18\x02 \x01(\tB^\xf2\xd1\x1dZ2\x15organization_mismatch2\x11\x65nd_user_mismatch2\x0emodel_mismatch2\x0fprefix_mismatch2\rturn_boundary:*\xea\xd1\x1d&\x12\x11\n\x06\x61\x63tion\x12\x07removed\x12\x11\n\x04type\x12\treasoning*\xe8\x01\n\x0eResponseStatus\x12\x1f\n\x1bRESPONSE_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n\x16RESPONSE_STATUS_QUEUED\x10\x01\x12\x1f\n\x1bRESPONSE_STATUS_IN_PROGRESS\x10\x02\x12\x1d\n\x19RESPONSE_STATUS_COMPLETED\x10\x03\x12\x1a\n\x16RESPONSE_STATUS_FAILED\x10\x04\x12\x1e\n\x1aRESPONSE_STATUS_INCOMPLETE\x10\x05\x12\x1d\n\x19RESPONSE_STATUS_CANCELLED\x10\x06\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -60,34 +66,48 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESPONSE'].fields_by_name['reasoning']._serialized_options = b'\352\321\035\002 \001'
   _globals['_RESPONSE'].fields_by_name['safety_identifier']._loaded_options = None
   _globals['_RESPONSE'].fields_by_name['safety_identifier']._serialized_options = b'\352\321\035\002 \001'
+  _globals['_RESPONSE'].fields_by_name['service_tier']._loaded_options = None
+  _globals['_RESPONSE'].fields_by_name['service_tier']._serialized_options = b'\362\321\03572\004auto2\007default2\004flex2\005scale2\010priority2\004fast2\tultrafast'
   _globals['_RESPONSE'].fields_by_name['tool_choice_mode']._loaded_options = None
   _globals['_RESPONSE'].fields_by_name['tool_choice_mode']._serialized_options = b'\362\321\035\0262\004none2\004auto2\010required'
+  _globals['_RESPONSE'].fields_by_name['truncation']._loaded_options = None
+  _globals['_RESPONSE'].fields_by_name['truncation']._serialized_options = b'\362\321\035\0202\004auto2\010disabled'
   _globals['_RESPONSE'].fields_by_name['usage']._loaded_options = None
   _globals['_RESPONSE'].fields_by_name['usage']._serialized_options = b'\352\321\035\002 \001'
+  _globals['_RESPONSE'].fields_by_name['provider_options']._loaded_options = None
+  _globals['_RESPONSE'].fields_by_name['provider_options']._serialized_options = b'\352\321\035\023\n\017providerOptions\020\001'
+  _globals['_RESPONSE'].fields_by_name['prompt_cache_retention']._loaded_options = None
+  _globals['_RESPONSE'].fields_by_name['prompt_cache_retention']._serialized_options = b'\362\321\035\0202\tin_memory2\00324h'
+  _globals['_RESPONSE'].fields_by_name['input_transformations']._loaded_options = None
+  _globals['_RESPONSE'].fields_by_name['input_transformations']._serialized_options = b'\352\321\035\002(\001'
   _globals['_RESPONSE']._loaded_options = None
   _globals['_RESPONSE']._serialized_options = b'\352\321\035\024\022\022\n\006object\022\010response'
-  _globals['_REASONING'].fields_by_name['effort']._loaded_options = None
-  _globals['_REASONING'].fields_by_name['effort']._serialized_options = b'\352\321\035\002 \001\362\321\035.2\004none2\007minimal2\003low2\006medium2\004high2\005xhigh2\003max'
-  _globals['_REASONING'].fields_by_name['summary']._loaded_options = None
-  _globals['_REASONING'].fields_by_name['summary']._serialized_options = b'\352\321\035\002 \001\362\321\035\0312\004auto2\007concise2\010detailed'
-  _globals['_TEXTCONFIG'].fields_by_name['verbosity']._loaded_options = None
-  _globals['_TEXTCONFIG'].fields_by_name['verbosity']._serialized_options = b'\362\321\035\0232\003low2\006medium2\004high'
-  _globals['_TEXTFORMAT'].oneofs_by_name['kind']._loaded_options = None
-  _globals['_TEXTFORMAT'].oneofs_by_name['kind']._serialized_options = b'\352\321\035\006\n\004type'
-  _globals['_RESPONSESTATUS']._serialized_start=1964
-  _globals['_RESPONSESTATUS']._serialized_end=2196
-  _globals['_RESPONSE']._serialized_start=166
-  _globals['_RESPONSE']._serialized_end=1518
-  _globals['_RESPONSE_METADATAENTRY']._serialized_start=1261
-  _globals['_RESPONSE_METADATAENTRY']._serialized_end=1308
-  _globals['_INCOMPLETEDETAILS']._serialized_start=1520
-  _globals['_INCOMPLETEDETAILS']._serialized_end=1571
-  _globals['_REASONING']._serialized_start=1574
-  _globals['_REASONING']._serialized_end=1746
-  _globals['_TEXTCONFIG']._serialized_start=1748
-  _globals['_TEXTCONFIG']._serialized_end=1864
-  _globals['_TEXTFORMAT']._serialized_start=1866
-  _globals['_TEXTFORMAT']._serialized_end=1943
-  _globals['_TEXTFORMATTEXT']._serialized_start=1945
-  _globals['_TEXTFORMATTEXT']._serialized_end=1961
+  _globals['_INCOMPLETEDETAILS'].fields_by_name['reason']._loaded_options = None
+  _globals['_INCOMPLETEDETAILS'].fields_by_name['reason']._serialized_options = b'\362\321\035:2\021max_output_tokens2\014max_messages2\016content_filter2\007steered'
+  _globals['_CONVERSATIONREFERENCE'].fields_by_name['id']._loaded_options = None
+  _globals['_CONVERSATIONREFERENCE'].fields_by_name['id']._serialized_options = b'\352\321\035\002H\001'
+  _globals['_ACCESSPROGRAMS'].fields_by_name['cyber']._loaded_options = None
+  _globals['_ACCESSPROGRAMS'].fields_by_name['cyber']._serialized_options = b'\362\321\035\'2\010standard2\rdaybreak_blue2\014daybreak_red'
+  _globals['_IMAGEOPTIONS'].fields_by_name['context_compression']._loaded_options = None
+  _globals['_IMAGEOPTIONS'].fields_by_name['context_compression']._serialized_options = b'\362\321\035\0312\004auto2\007enabled2\010disabled'
+  _globals['_INPUTTRANSFORMATION'].fields_by_name['reason']._loaded_options = None
+  _globals['_INPUTTRANSFORMATION'].fields_by_name['reason']._serialized_options = b'\362\321\035Z2\025organization_mismatch2\021end_user_mismatch2\016model_mismatch2\017prefix_mismatch2\rturn_boundary'
+  _globals['_INPUTTRANSFORMATION']._loaded_options = None
+  _globals['_INPUTTRANSFORMATION']._serialized_options = b'\352\321\035&\022\021\n\006action\022\007removed\022\021\n\004type\022\treasoning'
+  _globals['_RESPONSESTATUS']._serialized_start=3088
+  _globals['_RESPONSESTATUS']._serialized_end=3320
+  _globals['_RESPONSE']._serialized_start=345
+  _globals['_RESPONSE']._serialized_end=2533
+  _globals['_RESPONSE_METADATAENTRY']._serialized_start=2208
+  _globals['_RESPONSE_METADATAENTRY']._serialized_end=2255
+  _globals['_INCOMPLETEDETAILS']._serialized_start=2535
+  _globals['_INCOMPLETEDETAILS']._serialized_end=2650
+  _globals['_CONVERSATIONREFERENCE']._serialized_start=2652
+  _globals['_CONVERSATIONREFERENCE']._serialized_end=2695
+  _globals['_ACCESSPROGRAMS']._serialized_start=2697
+  _globals['_ACCESSPROGRAMS']._serialized_end=2788
+  _globals['_IMAGEOPTIONS']._serialized_start=2790
+  _globals['_IMAGEOPTIONS']._serialized_end=2893
+  _globals['_INPUTTRANSFORMATION']._serialized_start=2896
+  _globals['_INPUTTRANSFORMATION']._serialized_end=3085
 # @@protoc_insertion_point(module_scope)

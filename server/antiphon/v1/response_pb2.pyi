@@ -5,6 +5,12 @@ isort:skip_file
 
 from antiphon.v1 import error_pb2 as _error_pb2
 from antiphon.v1 import item_pb2 as _item_pb2
+from antiphon.v1 import moderation_pb2 as _moderation_pb2
+from antiphon.v1 import prompt_cache_pb2 as _prompt_cache_pb2
+from antiphon.v1 import prompt_pb2 as _prompt_pb2
+from antiphon.v1 import reasoning_pb2 as _reasoning_pb2
+from antiphon.v1 import text_config_pb2 as _text_config_pb2
+from antiphon.v1 import tool_choice_pb2 as _tool_choice_pb2
 from antiphon.v1 import tool_pb2 as _tool_pb2
 from antiphon.v1 import usage_pb2 as _usage_pb2
 from collections import abc as _abc
@@ -113,6 +119,7 @@ class Response(_message.Message):
     TEMPERATURE_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     TOOL_CHOICE_MODE_FIELD_NUMBER: _builtins.int
+    TOOL_CHOICE_TOOL_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     TOP_LOGPROBS_FIELD_NUMBER: _builtins.int
     TOP_P_FIELD_NUMBER: _builtins.int
@@ -121,6 +128,18 @@ class Response(_message.Message):
     USER_FIELD_NUMBER: _builtins.int
     PRESENCE_PENALTY_FIELD_NUMBER: _builtins.int
     FREQUENCY_PENALTY_FIELD_NUMBER: _builtins.int
+    CONVERSATION_FIELD_NUMBER: _builtins.int
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    PROVIDER_OPTIONS_FIELD_NUMBER: _builtins.int
+    PROMPT_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_OPTIONS_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_RETENTION_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_DIAGNOSTICS_FIELD_NUMBER: _builtins.int
+    MODERATION_FIELD_NUMBER: _builtins.int
+    ACCESS_PROGRAMS_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
+    INPUT_TRANSFORMATIONS_FIELD_NUMBER: _builtins.int
+    TOOL_USAGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is the response's id."""
     created_at: _builtins.int
@@ -167,6 +186,14 @@ class Response(_message.Message):
     """presence_penalty is echoed for clients of other dialects."""
     frequency_penalty: _builtins.float
     """frequency_penalty is echoed for clients of other dialects."""
+    conversation_id: _builtins.str
+    """conversation_id is the id of that conversation, for clients that asked with
+    conversation_id.
+    """
+    provider_options: _builtins.str
+    """provider_options are what an agent tells beside its answer."""
+    prompt_cache_retention: _builtins.str
+    """prompt_cache_retention is the longest time that the prompt is cached."""
     @_builtins.property
     def error(self) -> _error_pb2.ResponseError:
         """error says why it failed."""
@@ -188,12 +215,16 @@ class Response(_message.Message):
         """output are the items that the model wrote."""
 
     @_builtins.property
-    def reasoning(self) -> Global___Reasoning:
+    def reasoning(self) -> _reasoning_pb2.Reasoning:
         """reasoning is how the model reasons."""
 
     @_builtins.property
-    def text(self) -> Global___TextConfig:
+    def text(self) -> _text_config_pb2.TextConfig:
         """text is the form of the text."""
+
+    @_builtins.property
+    def tool_choice_tool(self) -> _tool_choice_pb2.ToolChoice:
+        """tool_choice_tool is a choice among the tools."""
 
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[_tool_pb2.Tool]:
@@ -202,6 +233,42 @@ class Response(_message.Message):
     @_builtins.property
     def usage(self) -> _usage_pb2.ResponseUsage:
         """usage counts the tokens."""
+
+    @_builtins.property
+    def conversation(self) -> Global___ConversationReference:
+        """conversation is the conversation that the response belongs to."""
+
+    @_builtins.property
+    def prompt(self) -> _prompt_pb2.Prompt:
+        """prompt is the prompt template that was used."""
+
+    @_builtins.property
+    def prompt_cache_options(self) -> _prompt_cache_pb2.PromptCacheOptions:
+        """prompt_cache_options are how the prompt was cached."""
+
+    @_builtins.property
+    def prompt_cache_diagnostics(self) -> _prompt_cache_pb2.PromptCacheDiagnostics:
+        """prompt_cache_diagnostics say how far the prompt was found in the cache."""
+
+    @_builtins.property
+    def moderation(self) -> _moderation_pb2.Moderation:
+        """moderation is what the moderation found."""
+
+    @_builtins.property
+    def access_programs(self) -> Global___AccessPrograms:
+        """access_programs are the access programs that were used."""
+
+    @_builtins.property
+    def image(self) -> Global___ImageOptions:
+        """image is how pictures were handled."""
+
+    @_builtins.property
+    def input_transformations(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputTransformation]:
+        """input_transformations are what was taken out of the input."""
+
+    @_builtins.property
+    def tool_usage(self) -> _usage_pb2.ToolUsage:
+        """tool_usage counts what the hosted tools used."""
 
     def __init__(
         self,
@@ -223,13 +290,14 @@ class Response(_message.Message):
         parallel_tool_calls: _builtins.bool = ...,
         previous_response_id: _builtins.str | None = ...,
         prompt_cache_key: _builtins.str | None = ...,
-        reasoning: Global___Reasoning | None = ...,
+        reasoning: _reasoning_pb2.Reasoning | None = ...,
         safety_identifier: _builtins.str | None = ...,
         service_tier: _builtins.str = ...,
         store: _builtins.bool = ...,
         temperature: _builtins.float = ...,
-        text: Global___TextConfig | None = ...,
+        text: _text_config_pb2.TextConfig | None = ...,
         tool_choice_mode: _builtins.str = ...,
+        tool_choice_tool: _tool_choice_pb2.ToolChoice | None = ...,
         tools: _abc.Iterable[_tool_pb2.Tool] | None = ...,
         top_logprobs: _builtins.int = ...,
         top_p: _builtins.float = ...,
@@ -238,13 +306,27 @@ class Response(_message.Message):
         user: _builtins.str | None = ...,
         presence_penalty: _builtins.float = ...,
         frequency_penalty: _builtins.float = ...,
+        conversation: Global___ConversationReference | None = ...,
+        conversation_id: _builtins.str | None = ...,
+        provider_options: _builtins.str | None = ...,
+        prompt: _prompt_pb2.Prompt | None = ...,
+        prompt_cache_options: _prompt_cache_pb2.PromptCacheOptions | None = ...,
+        prompt_cache_retention: _builtins.str | None = ...,
+        prompt_cache_diagnostics: _prompt_cache_pb2.PromptCacheDiagnostics | None = ...,
+        moderation: _moderation_pb2.Moderation | None = ...,
+        access_programs: Global___AccessPrograms | None = ...,
+        image: Global___ImageOptions | None = ...,
+        input_transformations: _abc.Iterable[Global___InputTransformation] | None = ...,
+        tool_usage: _usage_pb2.ToolUsage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_completed_at", b"_completed_at", "_max_output_tokens", b"_max_output_tokens", "_max_tool_calls", b"_max_tool_calls", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_safety_identifier", b"_safety_identifier", "_user", b"_user", "completed_at", b"completed_at", "error", b"error", "incomplete_details", b"incomplete_details", "instructions", b"instructions", "instructions_list", b"instructions_list", "instructions_text", b"instructions_text", "max_output_tokens", b"max_output_tokens", "max_tool_calls", b"max_tool_calls", "previous_response_id", b"previous_response_id", "prompt_cache_key", b"prompt_cache_key", "reasoning", b"reasoning", "safety_identifier", b"safety_identifier", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "usage", b"usage", "user", b"user"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_completed_at", b"_completed_at", "_conversation_id", b"_conversation_id", "_max_output_tokens", b"_max_output_tokens", "_max_tool_calls", b"_max_tool_calls", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_prompt_cache_retention", b"_prompt_cache_retention", "_provider_options", b"_provider_options", "_safety_identifier", b"_safety_identifier", "_user", b"_user", "access_programs", b"access_programs", "completed_at", b"completed_at", "conversation", b"conversation", "conversation_id", b"conversation_id", "error", b"error", "image", b"image", "incomplete_details", b"incomplete_details", "instructions", b"instructions", "instructions_list", b"instructions_list", "instructions_text", b"instructions_text", "max_output_tokens", b"max_output_tokens", "max_tool_calls", b"max_tool_calls", "moderation", b"moderation", "previous_response_id", b"previous_response_id", "prompt", b"prompt", "prompt_cache_diagnostics", b"prompt_cache_diagnostics", "prompt_cache_key", b"prompt_cache_key", "prompt_cache_options", b"prompt_cache_options", "prompt_cache_retention", b"prompt_cache_retention", "provider_options", b"provider_options", "reasoning", b"reasoning", "safety_identifier", b"safety_identifier", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "tool_choice_tool", b"tool_choice_tool", "tool_usage", b"tool_usage", "usage", b"usage", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_completed_at", b"_completed_at", "_max_output_tokens", b"_max_output_tokens", "_max_tool_calls", b"_max_tool_calls", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_safety_identifier", b"_safety_identifier", "_user", b"_user", "background", b"background", "completed_at", b"completed_at", "created_at", b"created_at", "error", b"error", "frequency_penalty", b"frequency_penalty", "id", b"id", "incomplete_details", b"incomplete_details", "instructions", b"instructions", "instructions_list", b"instructions_list", "instructions_text", b"instructions_text", "max_output_tokens", b"max_output_tokens", "max_tool_calls", b"max_tool_calls", "metadata", b"metadata", "model", b"model", "output", b"output", "parallel_tool_calls", b"parallel_tool_calls", "presence_penalty", b"presence_penalty", "previous_response_id", b"previous_response_id", "prompt_cache_key", b"prompt_cache_key", "reasoning", b"reasoning", "safety_identifier", b"safety_identifier", "service_tier", b"service_tier", "status", b"status", "store", b"store", "temperature", b"temperature", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "tools", b"tools", "top_logprobs", b"top_logprobs", "top_p", b"top_p", "truncation", b"truncation", "usage", b"usage", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_completed_at", b"_completed_at", "_conversation_id", b"_conversation_id", "_max_output_tokens", b"_max_output_tokens", "_max_tool_calls", b"_max_tool_calls", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_prompt_cache_retention", b"_prompt_cache_retention", "_provider_options", b"_provider_options", "_safety_identifier", b"_safety_identifier", "_user", b"_user", "access_programs", b"access_programs", "background", b"background", "completed_at", b"completed_at", "conversation", b"conversation", "conversation_id", b"conversation_id", "created_at", b"created_at", "error", b"error", "frequency_penalty", b"frequency_penalty", "id", b"id", "image", b"image", "incomplete_details", b"incomplete_details", "input_transformations", b"input_transformations", "instructions", b"instructions", "instructions_list", b"instructions_list", "instructions_text", b"instructions_text", "max_output_tokens", b"max_output_tokens", "max_tool_calls", b"max_tool_calls", "metadata", b"metadata", "model", b"model", "moderation", b"moderation", "output", b"output", "parallel_tool_calls", b"parallel_tool_calls", "presence_penalty", b"presence_penalty", "previous_response_id", b"previous_response_id", "prompt", b"prompt", "prompt_cache_diagnostics", b"prompt_cache_diagnostics", "prompt_cache_key", b"prompt_cache_key", "prompt_cache_options", b"prompt_cache_options", "prompt_cache_retention", b"prompt_cache_retention", "provider_options", b"provider_options", "reasoning", b"reasoning", "safety_identifier", b"safety_identifier", "service_tier", b"service_tier", "status", b"status", "store", b"store", "temperature", b"temperature", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "tool_choice_tool", b"tool_choice_tool", "tool_usage", b"tool_usage", "tools", b"tools", "top_logprobs", b"top_logprobs", "top_p", b"top_p", "truncation", b"truncation", "usage", b"usage", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__completed_at: _TypeAlias = _typing.Literal["completed_at"]  # noqa: Y015
     _WhichOneofArgType__completed_at: _TypeAlias = _typing.Literal["_completed_at", b"_completed_at"]  # noqa: Y015
+    _WhichOneofReturnType__conversation_id: _TypeAlias = _typing.Literal["conversation_id"]  # noqa: Y015
+    _WhichOneofArgType__conversation_id: _TypeAlias = _typing.Literal["_conversation_id", b"_conversation_id"]  # noqa: Y015
     _WhichOneofReturnType__max_output_tokens: _TypeAlias = _typing.Literal["max_output_tokens"]  # noqa: Y015
     _WhichOneofArgType__max_output_tokens: _TypeAlias = _typing.Literal["_max_output_tokens", b"_max_output_tokens"]  # noqa: Y015
     _WhichOneofReturnType__max_tool_calls: _TypeAlias = _typing.Literal["max_tool_calls"]  # noqa: Y015
@@ -253,16 +335,22 @@ class Response(_message.Message):
     _WhichOneofArgType__previous_response_id: _TypeAlias = _typing.Literal["_previous_response_id", b"_previous_response_id"]  # noqa: Y015
     _WhichOneofReturnType__prompt_cache_key: _TypeAlias = _typing.Literal["prompt_cache_key"]  # noqa: Y015
     _WhichOneofArgType__prompt_cache_key: _TypeAlias = _typing.Literal["_prompt_cache_key", b"_prompt_cache_key"]  # noqa: Y015
+    _WhichOneofReturnType__prompt_cache_retention: _TypeAlias = _typing.Literal["prompt_cache_retention"]  # noqa: Y015
+    _WhichOneofArgType__prompt_cache_retention: _TypeAlias = _typing.Literal["_prompt_cache_retention", b"_prompt_cache_retention"]  # noqa: Y015
+    _WhichOneofReturnType__provider_options: _TypeAlias = _typing.Literal["provider_options"]  # noqa: Y015
+    _WhichOneofArgType__provider_options: _TypeAlias = _typing.Literal["_provider_options", b"_provider_options"]  # noqa: Y015
     _WhichOneofReturnType__safety_identifier: _TypeAlias = _typing.Literal["safety_identifier"]  # noqa: Y015
     _WhichOneofArgType__safety_identifier: _TypeAlias = _typing.Literal["_safety_identifier", b"_safety_identifier"]  # noqa: Y015
     _WhichOneofReturnType__user: _TypeAlias = _typing.Literal["user"]  # noqa: Y015
     _WhichOneofArgType__user: _TypeAlias = _typing.Literal["_user", b"_user"]  # noqa: Y015
     _WhichOneofReturnType_instructions: _TypeAlias = _typing.Literal["instructions_text", "instructions_list"]  # noqa: Y015
     _WhichOneofArgType_instructions: _TypeAlias = _typing.Literal["instructions", b"instructions"]  # noqa: Y015
-    _WhichOneofReturnType_tool_choice: _TypeAlias = _typing.Literal["tool_choice_mode"]  # noqa: Y015
+    _WhichOneofReturnType_tool_choice: _TypeAlias = _typing.Literal["tool_choice_mode", "tool_choice_tool"]  # noqa: Y015
     _WhichOneofArgType_tool_choice: _TypeAlias = _typing.Literal["tool_choice", b"tool_choice"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__completed_at) -> _WhichOneofReturnType__completed_at | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__conversation_id) -> _WhichOneofReturnType__conversation_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_output_tokens) -> _WhichOneofReturnType__max_output_tokens | None: ...
     @_typing.overload
@@ -271,6 +359,10 @@ class Response(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__previous_response_id) -> _WhichOneofReturnType__previous_response_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__prompt_cache_key) -> _WhichOneofReturnType__prompt_cache_key | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__prompt_cache_retention) -> _WhichOneofReturnType__prompt_cache_retention | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider_options) -> _WhichOneofReturnType__provider_options | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__safety_identifier) -> _WhichOneofReturnType__safety_identifier | None: ...
     @_typing.overload
@@ -307,107 +399,97 @@ class IncompleteDetails(_message.Message):
 Global___IncompleteDetails: _TypeAlias = IncompleteDetails  # noqa: Y015
 
 @_typing.final
-class Reasoning(_message.Message):
-    """Reasoning is how a model reasons."""
+class ConversationReference(_message.Message):
+    """ConversationReference names a conversation."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
-    EFFORT_FIELD_NUMBER: _builtins.int
-    SUMMARY_FIELD_NUMBER: _builtins.int
-    effort: _builtins.str
-    """effort is how much it reasons."""
-    summary: _builtins.str
-    """summary is how the reasoning is summed up for the client."""
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """id is the conversation's id."""
     def __init__(
         self,
         *,
-        effort: _builtins.str | None = ...,
-        summary: _builtins.str | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_effort", b"_effort", "_summary", b"_summary", "effort", b"effort", "summary", b"summary"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_effort", b"_effort", "_summary", b"_summary", "effort", b"effort", "summary", b"summary"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__effort: _TypeAlias = _typing.Literal["effort"]  # noqa: Y015
-    _WhichOneofArgType__effort: _TypeAlias = _typing.Literal["_effort", b"_effort"]  # noqa: Y015
-    _WhichOneofReturnType__summary: _TypeAlias = _typing.Literal["summary"]  # noqa: Y015
-    _WhichOneofArgType__summary: _TypeAlias = _typing.Literal["_summary", b"_summary"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__effort) -> _WhichOneofReturnType__effort | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__summary) -> _WhichOneofReturnType__summary | None: ...
-
-Global___Reasoning: _TypeAlias = Reasoning  # noqa: Y015
-
-@_typing.final
-class TextConfig(_message.Message):
-    """TextConfig is the form of a model's text."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    FORMAT_FIELD_NUMBER: _builtins.int
-    VERBOSITY_FIELD_NUMBER: _builtins.int
-    verbosity: _builtins.str
-    """verbosity is how long the text is."""
-    @_builtins.property
-    def format(self) -> Global___TextFormat:
-        """format is the format of the text."""
-
-    def __init__(
-        self,
-        *,
-        format: Global___TextFormat | None = ...,
-        verbosity: _builtins.str | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_verbosity", b"_verbosity", "format", b"format", "verbosity", b"verbosity"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_verbosity", b"_verbosity", "format", b"format", "verbosity", b"verbosity"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__verbosity: _TypeAlias = _typing.Literal["verbosity"]  # noqa: Y015
-    _WhichOneofArgType__verbosity: _TypeAlias = _typing.Literal["_verbosity", b"_verbosity"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__verbosity) -> _WhichOneofReturnType__verbosity | None: ...
-
-Global___TextConfig: _TypeAlias = TextConfig  # noqa: Y015
-
-@_typing.final
-class TextFormat(_message.Message):
-    """TextFormat is the format of a model's text."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    TEXT_FIELD_NUMBER: _builtins.int
-    @_builtins.property
-    def text(self) -> Global___TextFormatText:
-        """text is plain text."""
-
-    def __init__(
-        self,
-        *,
-        text: Global___TextFormatText | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "text", b"text"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "text", b"text"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
-    _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
-
-Global___TextFormat: _TypeAlias = TextFormat  # noqa: Y015
-
-@_typing.final
-class TextFormatText(_message.Message):
-    """TextFormatText is plain text."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    def __init__(
-        self,
+        id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___TextFormatText: _TypeAlias = TextFormatText  # noqa: Y015
+Global___ConversationReference: _TypeAlias = ConversationReference  # noqa: Y015
+
+@_typing.final
+class AccessPrograms(_message.Message):
+    """AccessPrograms are the access programs of a request, by domain."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CYBER_FIELD_NUMBER: _builtins.int
+    cyber: _builtins.str
+    """cyber is the access program for security work."""
+    def __init__(
+        self,
+        *,
+        cyber: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cyber", b"_cyber", "cyber", b"cyber"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cyber", b"_cyber", "cyber", b"cyber"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cyber: _TypeAlias = _typing.Literal["cyber"]  # noqa: Y015
+    _WhichOneofArgType__cyber: _TypeAlias = _typing.Literal["_cyber", b"_cyber"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cyber) -> _WhichOneofReturnType__cyber | None: ...
+
+Global___AccessPrograms: _TypeAlias = AccessPrograms  # noqa: Y015
+
+@_typing.final
+class ImageOptions(_message.Message):
+    """ImageOptions are how pictures in the input are handled."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTEXT_COMPRESSION_FIELD_NUMBER: _builtins.int
+    context_compression: _builtins.str
+    """context_compression makes pictures smaller."""
+    def __init__(
+        self,
+        *,
+        context_compression: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_context_compression", b"_context_compression", "context_compression", b"context_compression"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_context_compression", b"_context_compression", "context_compression", b"context_compression"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__context_compression: _TypeAlias = _typing.Literal["context_compression"]  # noqa: Y015
+    _WhichOneofArgType__context_compression: _TypeAlias = _typing.Literal["_context_compression", b"_context_compression"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__context_compression) -> _WhichOneofReturnType__context_compression | None: ...
+
+Global___ImageOptions: _TypeAlias = ImageOptions  # noqa: Y015
+
+@_typing.final
+class InputTransformation(_message.Message):
+    """InputTransformation is an item of the input that the model did not get."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """id is the item's id."""
+    reason: _builtins.str
+    """reason says why."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InputTransformation: _TypeAlias = InputTransformation  # noqa: Y015

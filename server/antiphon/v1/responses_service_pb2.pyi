@@ -4,7 +4,13 @@ isort:skip_file
 """
 
 from antiphon.v1 import item_pb2 as _item_pb2
+from antiphon.v1 import moderation_pb2 as _moderation_pb2
+from antiphon.v1 import prompt_cache_pb2 as _prompt_cache_pb2
+from antiphon.v1 import prompt_pb2 as _prompt_pb2
+from antiphon.v1 import reasoning_pb2 as _reasoning_pb2
 from antiphon.v1 import response_pb2 as _response_pb2
+from antiphon.v1 import text_config_pb2 as _text_config_pb2
+from antiphon.v1 import tool_choice_pb2 as _tool_choice_pb2
 from antiphon.v1 import tool_pb2 as _tool_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
@@ -65,6 +71,7 @@ class CreateResponseRequest(_message.Message):
     REASONING_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     TOOL_CHOICE_MODE_FIELD_NUMBER: _builtins.int
+    TOOL_CHOICE_TOOL_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     TRUNCATION_FIELD_NUMBER: _builtins.int
     SERVICE_TIER_FIELD_NUMBER: _builtins.int
@@ -73,6 +80,20 @@ class CreateResponseRequest(_message.Message):
     USER_FIELD_NUMBER: _builtins.int
     INCLUDE_FIELD_NUMBER: _builtins.int
     STREAM_OPTIONS_FIELD_NUMBER: _builtins.int
+    CONVERSATION_TEXT_FIELD_NUMBER: _builtins.int
+    CONVERSATION_REFERENCE_FIELD_NUMBER: _builtins.int
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    PROVIDER_OPTIONS_FIELD_NUMBER: _builtins.int
+    REQUEST_CONTEXT_FIELD_NUMBER: _builtins.int
+    PROMPT_FIELD_NUMBER: _builtins.int
+    ACCESS_PROGRAMS_FIELD_NUMBER: _builtins.int
+    BACKGROUND_OPTIONS_FIELD_NUMBER: _builtins.int
+    CONTEXT_MANAGEMENT_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
+    MODERATION_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_OPTIONS_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_RETENTION_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     """model is the model to ask."""
     input_text: _builtins.str
@@ -84,7 +105,9 @@ class CreateResponseRequest(_message.Message):
     store: _builtins.bool
     """store asks to keep the response; true if unset."""
     previous_response_id: _builtins.str
-    """previous_response_id is the response to continue."""
+    """previous_response_id is the response to continue; not together with a
+    conversation.
+    """
     background: _builtins.bool
     """background asks for a run that does not need its client."""
     temperature: _builtins.float
@@ -111,6 +134,18 @@ class CreateResponseRequest(_message.Message):
     """prompt_cache_key groups requests for caching."""
     user: _builtins.str
     """user identifies the end user."""
+    conversation_text: _builtins.str
+    """conversation_text is the conversation's id."""
+    conversation_id: _builtins.str
+    """conversation_id is another way to name the conversation."""
+    agent_id: _builtins.str
+    """agent_id is the agent to ask in place of a model."""
+    provider_options: _builtins.str
+    """provider_options are settings for the agent."""
+    request_context: _builtins.str
+    """request_context is what the agent should know of the request."""
+    prompt_cache_retention: _builtins.str
+    """prompt_cache_retention is the longest time to cache the prompt."""
     @_builtins.property
     def input_list(self) -> _item_pb2.ItemList:
         """input_list is a list of items."""
@@ -120,12 +155,16 @@ class CreateResponseRequest(_message.Message):
         """metadata are the client's own labels."""
 
     @_builtins.property
-    def reasoning(self) -> _response_pb2.Reasoning:
+    def reasoning(self) -> _reasoning_pb2.Reasoning:
         """reasoning is how the model reasons."""
 
     @_builtins.property
-    def text(self) -> _response_pb2.TextConfig:
+    def text(self) -> _text_config_pb2.TextConfig:
         """text is the form of the text."""
+
+    @_builtins.property
+    def tool_choice_tool(self) -> _tool_choice_pb2.ToolChoice:
+        """tool_choice_tool is a choice among the tools."""
 
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[_tool_pb2.Tool]:
@@ -138,6 +177,38 @@ class CreateResponseRequest(_message.Message):
     @_builtins.property
     def stream_options(self) -> Global___StreamOptions:
         """stream_options are settings of the stream."""
+
+    @_builtins.property
+    def conversation_reference(self) -> _response_pb2.ConversationReference:
+        """conversation_reference is an object with the conversation's id."""
+
+    @_builtins.property
+    def prompt(self) -> _prompt_pb2.Prompt:
+        """prompt is a prompt template to use."""
+
+    @_builtins.property
+    def access_programs(self) -> _response_pb2.AccessPrograms:
+        """access_programs are the access programs to use."""
+
+    @_builtins.property
+    def background_options(self) -> Global___BackgroundOptions:
+        """background_options are settings of a run in the background."""
+
+    @_builtins.property
+    def context_management(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContextManagement]:
+        """context_management says when the context is made short."""
+
+    @_builtins.property
+    def image(self) -> _response_pb2.ImageOptions:
+        """image is how pictures are handled."""
+
+    @_builtins.property
+    def moderation(self) -> _moderation_pb2.ModerationConfig:
+        """moderation asks to moderate the request and its response."""
+
+    @_builtins.property
+    def prompt_cache_options(self) -> _prompt_cache_pb2.PromptCacheOptions:
+        """prompt_cache_options are how the prompt is cached."""
 
     def __init__(
         self,
@@ -157,9 +228,10 @@ class CreateResponseRequest(_message.Message):
         max_output_tokens: _builtins.int | None = ...,
         max_tool_calls: _builtins.int | None = ...,
         parallel_tool_calls: _builtins.bool | None = ...,
-        reasoning: _response_pb2.Reasoning | None = ...,
-        text: _response_pb2.TextConfig | None = ...,
+        reasoning: _reasoning_pb2.Reasoning | None = ...,
+        text: _text_config_pb2.TextConfig | None = ...,
         tool_choice_mode: _builtins.str = ...,
+        tool_choice_tool: _tool_choice_pb2.ToolChoice | None = ...,
         tools: _abc.Iterable[_tool_pb2.Tool] | None = ...,
         truncation: _builtins.str | None = ...,
         service_tier: _builtins.str | None = ...,
@@ -168,13 +240,31 @@ class CreateResponseRequest(_message.Message):
         user: _builtins.str | None = ...,
         include: _abc.Iterable[_builtins.str] | None = ...,
         stream_options: Global___StreamOptions | None = ...,
+        conversation_text: _builtins.str = ...,
+        conversation_reference: _response_pb2.ConversationReference | None = ...,
+        conversation_id: _builtins.str | None = ...,
+        agent_id: _builtins.str | None = ...,
+        provider_options: _builtins.str | None = ...,
+        request_context: _builtins.str | None = ...,
+        prompt: _prompt_pb2.Prompt | None = ...,
+        access_programs: _response_pb2.AccessPrograms | None = ...,
+        background_options: Global___BackgroundOptions | None = ...,
+        context_management: _abc.Iterable[Global___ContextManagement] | None = ...,
+        image: _response_pb2.ImageOptions | None = ...,
+        moderation: _moderation_pb2.ModerationConfig | None = ...,
+        prompt_cache_options: _prompt_cache_pb2.PromptCacheOptions | None = ...,
+        prompt_cache_retention: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_background", b"_background", "_instructions", b"_instructions", "_max_output_tokens", b"_max_output_tokens", "_max_tool_calls", b"_max_tool_calls", "_model", b"_model", "_parallel_tool_calls", b"_parallel_tool_calls", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_safety_identifier", b"_safety_identifier", "_service_tier", b"_service_tier", "_store", b"_store", "_stream", b"_stream", "_temperature", b"_temperature", "_top_logprobs", b"_top_logprobs", "_top_p", b"_top_p", "_truncation", b"_truncation", "_user", b"_user", "background", b"background", "input", b"input", "input_list", b"input_list", "input_text", b"input_text", "instructions", b"instructions", "max_output_tokens", b"max_output_tokens", "max_tool_calls", b"max_tool_calls", "model", b"model", "parallel_tool_calls", b"parallel_tool_calls", "previous_response_id", b"previous_response_id", "prompt_cache_key", b"prompt_cache_key", "reasoning", b"reasoning", "safety_identifier", b"safety_identifier", "service_tier", b"service_tier", "store", b"store", "stream", b"stream", "stream_options", b"stream_options", "temperature", b"temperature", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "top_logprobs", b"top_logprobs", "top_p", b"top_p", "truncation", b"truncation", "user", b"user"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_agent_id", b"_agent_id", "_background", b"_background", "_conversation_id", b"_conversation_id", "_instructions", b"_instructions", "_max_output_tokens", b"_max_output_tokens", "_max_tool_calls", b"_max_tool_calls", "_model", b"_model", "_parallel_tool_calls", b"_parallel_tool_calls", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_prompt_cache_retention", b"_prompt_cache_retention", "_provider_options", b"_provider_options", "_request_context", b"_request_context", "_safety_identifier", b"_safety_identifier", "_service_tier", b"_service_tier", "_store", b"_store", "_stream", b"_stream", "_temperature", b"_temperature", "_top_logprobs", b"_top_logprobs", "_top_p", b"_top_p", "_truncation", b"_truncation", "_user", b"_user", "access_programs", b"access_programs", "agent_id", b"agent_id", "background", b"background", "background_options", b"background_options", "conversation", b"conversation", "conversation_id", b"conversation_id", "conversation_reference", b"conversation_reference", "conversation_text", b"conversation_text", "image", b"image", "input", b"input", "input_list", b"input_list", "input_text", b"input_text", "instructions", b"instructions", "max_output_tokens", b"max_output_tokens", "max_tool_calls", b"max_tool_calls", "model", b"model", "moderation", b"moderation", "parallel_tool_calls", b"parallel_tool_calls", "previous_response_id", b"previous_response_id", "prompt", b"prompt", "prompt_cache_key", b"prompt_cache_key", "prompt_cache_options", b"prompt_cache_options", "prompt_cache_retention", b"prompt_cache_retention", "provider_options", b"provider_options", "reasoning", b"reasoning", "request_context", b"request_context", "safety_identifier", b"safety_identifier", "service_tier", b"service_tier", "store", b"store", "stream", b"stream", "stream_options", b"stream_options", "temperature", b"temperature", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "tool_choice_tool", b"tool_choice_tool", "top_logprobs", b"top_logprobs", "top_p", b"top_p", "truncation", b"truncation", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_background", b"_background", "_instructions", b"_instructions", "_max_output_tokens", b"_max_output_tokens", "_max_tool_calls", b"_max_tool_calls", "_model", b"_model", "_parallel_tool_calls", b"_parallel_tool_calls", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_safety_identifier", b"_safety_identifier", "_service_tier", b"_service_tier", "_store", b"_store", "_stream", b"_stream", "_temperature", b"_temperature", "_top_logprobs", b"_top_logprobs", "_top_p", b"_top_p", "_truncation", b"_truncation", "_user", b"_user", "background", b"background", "include", b"include", "input", b"input", "input_list", b"input_list", "input_text", b"input_text", "instructions", b"instructions", "max_output_tokens", b"max_output_tokens", "max_tool_calls", b"max_tool_calls", "metadata", b"metadata", "model", b"model", "parallel_tool_calls", b"parallel_tool_calls", "previous_response_id", b"previous_response_id", "prompt_cache_key", b"prompt_cache_key", "reasoning", b"reasoning", "safety_identifier", b"safety_identifier", "service_tier", b"service_tier", "store", b"store", "stream", b"stream", "stream_options", b"stream_options", "temperature", b"temperature", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "tools", b"tools", "top_logprobs", b"top_logprobs", "top_p", b"top_p", "truncation", b"truncation", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_agent_id", b"_agent_id", "_background", b"_background", "_conversation_id", b"_conversation_id", "_instructions", b"_instructions", "_max_output_tokens", b"_max_output_tokens", "_max_tool_calls", b"_max_tool_calls", "_model", b"_model", "_parallel_tool_calls", b"_parallel_tool_calls", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_prompt_cache_retention", b"_prompt_cache_retention", "_provider_options", b"_provider_options", "_request_context", b"_request_context", "_safety_identifier", b"_safety_identifier", "_service_tier", b"_service_tier", "_store", b"_store", "_stream", b"_stream", "_temperature", b"_temperature", "_top_logprobs", b"_top_logprobs", "_top_p", b"_top_p", "_truncation", b"_truncation", "_user", b"_user", "access_programs", b"access_programs", "agent_id", b"agent_id", "background", b"background", "background_options", b"background_options", "context_management", b"context_management", "conversation", b"conversation", "conversation_id", b"conversation_id", "conversation_reference", b"conversation_reference", "conversation_text", b"conversation_text", "image", b"image", "include", b"include", "input", b"input", "input_list", b"input_list", "input_text", b"input_text", "instructions", b"instructions", "max_output_tokens", b"max_output_tokens", "max_tool_calls", b"max_tool_calls", "metadata", b"metadata", "model", b"model", "moderation", b"moderation", "parallel_tool_calls", b"parallel_tool_calls", "previous_response_id", b"previous_response_id", "prompt", b"prompt", "prompt_cache_key", b"prompt_cache_key", "prompt_cache_options", b"prompt_cache_options", "prompt_cache_retention", b"prompt_cache_retention", "provider_options", b"provider_options", "reasoning", b"reasoning", "request_context", b"request_context", "safety_identifier", b"safety_identifier", "service_tier", b"service_tier", "store", b"store", "stream", b"stream", "stream_options", b"stream_options", "temperature", b"temperature", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "tool_choice_tool", b"tool_choice_tool", "tools", b"tools", "top_logprobs", b"top_logprobs", "top_p", b"top_p", "truncation", b"truncation", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__agent_id: _TypeAlias = _typing.Literal["agent_id"]  # noqa: Y015
+    _WhichOneofArgType__agent_id: _TypeAlias = _typing.Literal["_agent_id", b"_agent_id"]  # noqa: Y015
     _WhichOneofReturnType__background: _TypeAlias = _typing.Literal["background"]  # noqa: Y015
     _WhichOneofArgType__background: _TypeAlias = _typing.Literal["_background", b"_background"]  # noqa: Y015
+    _WhichOneofReturnType__conversation_id: _TypeAlias = _typing.Literal["conversation_id"]  # noqa: Y015
+    _WhichOneofArgType__conversation_id: _TypeAlias = _typing.Literal["_conversation_id", b"_conversation_id"]  # noqa: Y015
     _WhichOneofReturnType__instructions: _TypeAlias = _typing.Literal["instructions"]  # noqa: Y015
     _WhichOneofArgType__instructions: _TypeAlias = _typing.Literal["_instructions", b"_instructions"]  # noqa: Y015
     _WhichOneofReturnType__max_output_tokens: _TypeAlias = _typing.Literal["max_output_tokens"]  # noqa: Y015
@@ -189,6 +279,12 @@ class CreateResponseRequest(_message.Message):
     _WhichOneofArgType__previous_response_id: _TypeAlias = _typing.Literal["_previous_response_id", b"_previous_response_id"]  # noqa: Y015
     _WhichOneofReturnType__prompt_cache_key: _TypeAlias = _typing.Literal["prompt_cache_key"]  # noqa: Y015
     _WhichOneofArgType__prompt_cache_key: _TypeAlias = _typing.Literal["_prompt_cache_key", b"_prompt_cache_key"]  # noqa: Y015
+    _WhichOneofReturnType__prompt_cache_retention: _TypeAlias = _typing.Literal["prompt_cache_retention"]  # noqa: Y015
+    _WhichOneofArgType__prompt_cache_retention: _TypeAlias = _typing.Literal["_prompt_cache_retention", b"_prompt_cache_retention"]  # noqa: Y015
+    _WhichOneofReturnType__provider_options: _TypeAlias = _typing.Literal["provider_options"]  # noqa: Y015
+    _WhichOneofArgType__provider_options: _TypeAlias = _typing.Literal["_provider_options", b"_provider_options"]  # noqa: Y015
+    _WhichOneofReturnType__request_context: _TypeAlias = _typing.Literal["request_context"]  # noqa: Y015
+    _WhichOneofArgType__request_context: _TypeAlias = _typing.Literal["_request_context", b"_request_context"]  # noqa: Y015
     _WhichOneofReturnType__safety_identifier: _TypeAlias = _typing.Literal["safety_identifier"]  # noqa: Y015
     _WhichOneofArgType__safety_identifier: _TypeAlias = _typing.Literal["_safety_identifier", b"_safety_identifier"]  # noqa: Y015
     _WhichOneofReturnType__service_tier: _TypeAlias = _typing.Literal["service_tier"]  # noqa: Y015
@@ -207,12 +303,18 @@ class CreateResponseRequest(_message.Message):
     _WhichOneofArgType__truncation: _TypeAlias = _typing.Literal["_truncation", b"_truncation"]  # noqa: Y015
     _WhichOneofReturnType__user: _TypeAlias = _typing.Literal["user"]  # noqa: Y015
     _WhichOneofArgType__user: _TypeAlias = _typing.Literal["_user", b"_user"]  # noqa: Y015
+    _WhichOneofReturnType_conversation: _TypeAlias = _typing.Literal["conversation_text", "conversation_reference"]  # noqa: Y015
+    _WhichOneofArgType_conversation: _TypeAlias = _typing.Literal["conversation", b"conversation"]  # noqa: Y015
     _WhichOneofReturnType_input: _TypeAlias = _typing.Literal["input_text", "input_list"]  # noqa: Y015
     _WhichOneofArgType_input: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
-    _WhichOneofReturnType_tool_choice: _TypeAlias = _typing.Literal["tool_choice_mode"]  # noqa: Y015
+    _WhichOneofReturnType_tool_choice: _TypeAlias = _typing.Literal["tool_choice_mode", "tool_choice_tool"]  # noqa: Y015
     _WhichOneofArgType_tool_choice: _TypeAlias = _typing.Literal["tool_choice", b"tool_choice"]  # noqa: Y015
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__agent_id) -> _WhichOneofReturnType__agent_id | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__background) -> _WhichOneofReturnType__background | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__conversation_id) -> _WhichOneofReturnType__conversation_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__instructions) -> _WhichOneofReturnType__instructions | None: ...
     @_typing.overload
@@ -227,6 +329,12 @@ class CreateResponseRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__previous_response_id) -> _WhichOneofReturnType__previous_response_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__prompt_cache_key) -> _WhichOneofReturnType__prompt_cache_key | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__prompt_cache_retention) -> _WhichOneofReturnType__prompt_cache_retention | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider_options) -> _WhichOneofReturnType__provider_options | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__request_context) -> _WhichOneofReturnType__request_context | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__safety_identifier) -> _WhichOneofReturnType__safety_identifier | None: ...
     @_typing.overload
@@ -245,6 +353,8 @@ class CreateResponseRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__truncation) -> _WhichOneofReturnType__truncation | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__user) -> _WhichOneofReturnType__user | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_conversation) -> _WhichOneofReturnType_conversation | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType_input) -> _WhichOneofReturnType_input | None: ...
     @_typing.overload
@@ -277,26 +387,136 @@ class StreamOptions(_message.Message):
 Global___StreamOptions: _TypeAlias = StreamOptions  # noqa: Y015
 
 @_typing.final
+class BackgroundOptions(_message.Message):
+    """BackgroundOptions are settings of a run in the background."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMPLETION_WINDOW_FIELD_NUMBER: _builtins.int
+    CONTINUATION_ID_FIELD_NUMBER: _builtins.int
+    completion_window: _builtins.str
+    """completion_window is when the run has to be finished."""
+    continuation_id: _builtins.str
+    """continuation_id is the client's name for a group of runs."""
+    def __init__(
+        self,
+        *,
+        completion_window: _builtins.str | None = ...,
+        continuation_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_completion_window", b"_completion_window", "_continuation_id", b"_continuation_id", "completion_window", b"completion_window", "continuation_id", b"continuation_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_completion_window", b"_completion_window", "_continuation_id", b"_continuation_id", "completion_window", b"completion_window", "continuation_id", b"continuation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__completion_window: _TypeAlias = _typing.Literal["completion_window"]  # noqa: Y015
+    _WhichOneofArgType__completion_window: _TypeAlias = _typing.Literal["_completion_window", b"_completion_window"]  # noqa: Y015
+    _WhichOneofReturnType__continuation_id: _TypeAlias = _typing.Literal["continuation_id"]  # noqa: Y015
+    _WhichOneofArgType__continuation_id: _TypeAlias = _typing.Literal["_continuation_id", b"_continuation_id"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__completion_window) -> _WhichOneofReturnType__completion_window | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__continuation_id) -> _WhichOneofReturnType__continuation_id | None: ...
+
+Global___BackgroundOptions: _TypeAlias = BackgroundOptions  # noqa: Y015
+
+@_typing.final
+class ContextManagement(_message.Message):
+    """ContextManagement says when the context is made short."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: _builtins.int
+    COMPACT_THRESHOLD_FIELD_NUMBER: _builtins.int
+    type: _builtins.str
+    """type is the way to make it short (`compaction`)."""
+    compact_threshold: _builtins.int
+    """compact_threshold is the number of tokens to make it short at."""
+    def __init__(
+        self,
+        *,
+        type: _builtins.str = ...,
+        compact_threshold: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_compact_threshold", b"_compact_threshold", "compact_threshold", b"compact_threshold"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_compact_threshold", b"_compact_threshold", "compact_threshold", b"compact_threshold", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__compact_threshold: _TypeAlias = _typing.Literal["compact_threshold"]  # noqa: Y015
+    _WhichOneofArgType__compact_threshold: _TypeAlias = _typing.Literal["_compact_threshold", b"_compact_threshold"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__compact_threshold) -> _WhichOneofReturnType__compact_threshold | None: ...
+
+Global___ContextManagement: _TypeAlias = ContextManagement  # noqa: Y015
+
+@_typing.final
 class GetResponseRequest(_message.Message):
     """GetResponseRequest asks for a stored response."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     RESPONSE_ID_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
     response_id: _builtins.str
     """response_id is the response's id."""
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """include names what else to send."""
+
     def __init__(
         self,
         *,
         response_id: _builtins.str = ...,
+        include: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["response_id", b"response_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include", b"include", "response_id", b"response_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetResponseRequest: _TypeAlias = GetResponseRequest  # noqa: Y015
+
+@_typing.final
+class StreamResponseEventsRequest(_message.Message):
+    """StreamResponseEventsRequest asks for the events of a response."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSE_ID_FIELD_NUMBER: _builtins.int
+    STARTING_AFTER_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
+    INCLUDE_OBFUSCATION_FIELD_NUMBER: _builtins.int
+    response_id: _builtins.str
+    """response_id is the response's id."""
+    starting_after: _builtins.int
+    """starting_after leaves out the events up to this sequence_number."""
+    include_obfuscation: _builtins.bool
+    """include_obfuscation asks for padding in the events; accepted, and not sent."""
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """include names what else to send."""
+
+    def __init__(
+        self,
+        *,
+        response_id: _builtins.str = ...,
+        starting_after: _builtins.int | None = ...,
+        include: _abc.Iterable[_builtins.str] | None = ...,
+        include_obfuscation: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_include_obfuscation", b"_include_obfuscation", "_starting_after", b"_starting_after", "include_obfuscation", b"include_obfuscation", "starting_after", b"starting_after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_include_obfuscation", b"_include_obfuscation", "_starting_after", b"_starting_after", "include", b"include", "include_obfuscation", b"include_obfuscation", "response_id", b"response_id", "starting_after", b"starting_after"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__include_obfuscation: _TypeAlias = _typing.Literal["include_obfuscation"]  # noqa: Y015
+    _WhichOneofArgType__include_obfuscation: _TypeAlias = _typing.Literal["_include_obfuscation", b"_include_obfuscation"]  # noqa: Y015
+    _WhichOneofReturnType__starting_after: _TypeAlias = _typing.Literal["starting_after"]  # noqa: Y015
+    _WhichOneofArgType__starting_after: _TypeAlias = _typing.Literal["_starting_after", b"_starting_after"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__include_obfuscation) -> _WhichOneofReturnType__include_obfuscation | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__starting_after) -> _WhichOneofReturnType__starting_after | None: ...
+
+Global___StreamResponseEventsRequest: _TypeAlias = StreamResponseEventsRequest  # noqa: Y015
 
 @_typing.final
 class DeleteResponseRequest(_message.Message):
@@ -345,3 +565,318 @@ class DeleteResponseResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeleteResponseResponse: _TypeAlias = DeleteResponseResponse  # noqa: Y015
+
+@_typing.final
+class CancelResponseRequest(_message.Message):
+    """CancelResponseRequest asks to stop a response."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSE_ID_FIELD_NUMBER: _builtins.int
+    response_id: _builtins.str
+    """response_id is the response's id."""
+    def __init__(
+        self,
+        *,
+        response_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["response_id", b"response_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelResponseRequest: _TypeAlias = CancelResponseRequest  # noqa: Y015
+
+@_typing.final
+class ListInputItemsRequest(_message.Message):
+    """ListInputItemsRequest asks for the items that a response was made from."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSE_ID_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
+    response_id: _builtins.str
+    """response_id is the response's id."""
+    after: _builtins.str
+    """after is the id of the last item that is not wanted."""
+    limit: _builtins.int
+    """limit is the greatest number of items; 20 if unset."""
+    order: _builtins.str
+    """order is `desc`, newest first, if unset."""
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """include names what else to send."""
+
+    def __init__(
+        self,
+        *,
+        response_id: _builtins.str = ...,
+        after: _builtins.str | None = ...,
+        limit: _builtins.int | None = ...,
+        order: _builtins.str | None = ...,
+        include: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "_limit", b"_limit", "_order", b"_order", "after", b"after", "limit", b"limit", "order", b"order"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "_limit", b"_limit", "_order", b"_order", "after", b"after", "include", b"include", "limit", b"limit", "order", b"order", "response_id", b"response_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
+    _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
+    _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
+    _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
+    _WhichOneofReturnType__order: _TypeAlias = _typing.Literal["order"]  # noqa: Y015
+    _WhichOneofArgType__order: _TypeAlias = _typing.Literal["_order", b"_order"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__after) -> _WhichOneofReturnType__after | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limit) -> _WhichOneofReturnType__limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__order) -> _WhichOneofReturnType__order | None: ...
+
+Global___ListInputItemsRequest: _TypeAlias = ListInputItemsRequest  # noqa: Y015
+
+@_typing.final
+class CompactResponseRequest(_message.Message):
+    """CompactResponseRequest asks to make a context short."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: _builtins.int
+    INPUT_TEXT_FIELD_NUMBER: _builtins.int
+    INPUT_LIST_FIELD_NUMBER: _builtins.int
+    INSTRUCTIONS_FIELD_NUMBER: _builtins.int
+    PREVIOUS_RESPONSE_ID_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_KEY_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_OPTIONS_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_RETENTION_FIELD_NUMBER: _builtins.int
+    SERVICE_TIER_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """model is the model that sums the context up."""
+    input_text: _builtins.str
+    """input_text is one message of the user's, as plain text."""
+    instructions: _builtins.str
+    """instructions are a system message for this turn only."""
+    previous_response_id: _builtins.str
+    """previous_response_id is the response whose context comes first."""
+    prompt_cache_key: _builtins.str
+    """prompt_cache_key groups requests for caching."""
+    prompt_cache_retention: _builtins.str
+    """prompt_cache_retention is the longest time to cache the prompt."""
+    service_tier: _builtins.str
+    """service_tier is the tier to use."""
+    @_builtins.property
+    def input_list(self) -> _item_pb2.ItemList:
+        """input_list is a list of items."""
+
+    @_builtins.property
+    def prompt_cache_options(self) -> _prompt_cache_pb2.PromptCacheOptions:
+        """prompt_cache_options are how the prompt is cached."""
+
+    @_builtins.property
+    def image(self) -> _response_pb2.ImageOptions:
+        """image is how pictures are handled."""
+
+    def __init__(
+        self,
+        *,
+        model: _builtins.str | None = ...,
+        input_text: _builtins.str = ...,
+        input_list: _item_pb2.ItemList | None = ...,
+        instructions: _builtins.str | None = ...,
+        previous_response_id: _builtins.str | None = ...,
+        prompt_cache_key: _builtins.str | None = ...,
+        prompt_cache_options: _prompt_cache_pb2.PromptCacheOptions | None = ...,
+        prompt_cache_retention: _builtins.str | None = ...,
+        service_tier: _builtins.str | None = ...,
+        image: _response_pb2.ImageOptions | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_instructions", b"_instructions", "_model", b"_model", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_prompt_cache_retention", b"_prompt_cache_retention", "_service_tier", b"_service_tier", "image", b"image", "input", b"input", "input_list", b"input_list", "input_text", b"input_text", "instructions", b"instructions", "model", b"model", "previous_response_id", b"previous_response_id", "prompt_cache_key", b"prompt_cache_key", "prompt_cache_options", b"prompt_cache_options", "prompt_cache_retention", b"prompt_cache_retention", "service_tier", b"service_tier"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_instructions", b"_instructions", "_model", b"_model", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_prompt_cache_retention", b"_prompt_cache_retention", "_service_tier", b"_service_tier", "image", b"image", "input", b"input", "input_list", b"input_list", "input_text", b"input_text", "instructions", b"instructions", "model", b"model", "previous_response_id", b"previous_response_id", "prompt_cache_key", b"prompt_cache_key", "prompt_cache_options", b"prompt_cache_options", "prompt_cache_retention", b"prompt_cache_retention", "service_tier", b"service_tier"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__instructions: _TypeAlias = _typing.Literal["instructions"]  # noqa: Y015
+    _WhichOneofArgType__instructions: _TypeAlias = _typing.Literal["_instructions", b"_instructions"]  # noqa: Y015
+    _WhichOneofReturnType__model: _TypeAlias = _typing.Literal["model"]  # noqa: Y015
+    _WhichOneofArgType__model: _TypeAlias = _typing.Literal["_model", b"_model"]  # noqa: Y015
+    _WhichOneofReturnType__previous_response_id: _TypeAlias = _typing.Literal["previous_response_id"]  # noqa: Y015
+    _WhichOneofArgType__previous_response_id: _TypeAlias = _typing.Literal["_previous_response_id", b"_previous_response_id"]  # noqa: Y015
+    _WhichOneofReturnType__prompt_cache_key: _TypeAlias = _typing.Literal["prompt_cache_key"]  # noqa: Y015
+    _WhichOneofArgType__prompt_cache_key: _TypeAlias = _typing.Literal["_prompt_cache_key", b"_prompt_cache_key"]  # noqa: Y015
+    _WhichOneofReturnType__prompt_cache_retention: _TypeAlias = _typing.Literal["prompt_cache_retention"]  # noqa: Y015
+    _WhichOneofArgType__prompt_cache_retention: _TypeAlias = _typing.Literal["_prompt_cache_retention", b"_prompt_cache_retention"]  # noqa: Y015
+    _WhichOneofReturnType__service_tier: _TypeAlias = _typing.Literal["service_tier"]  # noqa: Y015
+    _WhichOneofArgType__service_tier: _TypeAlias = _typing.Literal["_service_tier", b"_service_tier"]  # noqa: Y015
+    _WhichOneofReturnType_input: _TypeAlias = _typing.Literal["input_text", "input_list"]  # noqa: Y015
+    _WhichOneofArgType_input: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__instructions) -> _WhichOneofReturnType__instructions | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__model) -> _WhichOneofReturnType__model | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__previous_response_id) -> _WhichOneofReturnType__previous_response_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__prompt_cache_key) -> _WhichOneofReturnType__prompt_cache_key | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__prompt_cache_retention) -> _WhichOneofReturnType__prompt_cache_retention | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__service_tier) -> _WhichOneofReturnType__service_tier | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_input) -> _WhichOneofReturnType_input | None: ...
+
+Global___CompactResponseRequest: _TypeAlias = CompactResponseRequest  # noqa: Y015
+
+@_typing.final
+class CountInputTokensRequest(_message.Message):
+    """CountInputTokensRequest asks how many tokens a request would have the model
+    read.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MODEL_FIELD_NUMBER: _builtins.int
+    INPUT_TEXT_FIELD_NUMBER: _builtins.int
+    INPUT_LIST_FIELD_NUMBER: _builtins.int
+    INSTRUCTIONS_FIELD_NUMBER: _builtins.int
+    PREVIOUS_RESPONSE_ID_FIELD_NUMBER: _builtins.int
+    CONVERSATION_TEXT_FIELD_NUMBER: _builtins.int
+    CONVERSATION_REFERENCE_FIELD_NUMBER: _builtins.int
+    TOOLS_FIELD_NUMBER: _builtins.int
+    TOOL_CHOICE_MODE_FIELD_NUMBER: _builtins.int
+    TOOL_CHOICE_TOOL_FIELD_NUMBER: _builtins.int
+    PARALLEL_TOOL_CALLS_FIELD_NUMBER: _builtins.int
+    REASONING_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    TRUNCATION_FIELD_NUMBER: _builtins.int
+    PERSONALITY_FIELD_NUMBER: _builtins.int
+    model: _builtins.str
+    """model is the model that would be asked."""
+    input_text: _builtins.str
+    """input_text is one message of the user's, as plain text."""
+    instructions: _builtins.str
+    """instructions are a system message."""
+    previous_response_id: _builtins.str
+    """previous_response_id is the response to continue; not together with a
+    conversation.
+    """
+    conversation_text: _builtins.str
+    """conversation_text is the conversation's id."""
+    tool_choice_mode: _builtins.str
+    """tool_choice_mode is `none`, `auto` or `required`."""
+    parallel_tool_calls: _builtins.bool
+    """parallel_tool_calls allows several calls at once."""
+    truncation: _builtins.str
+    """truncation is what happens when the context is too long."""
+    personality: _builtins.str
+    """personality is the manner of the model (`friendly`, `pragmatic`)."""
+    @_builtins.property
+    def input_list(self) -> _item_pb2.ItemList:
+        """input_list is a list of items."""
+
+    @_builtins.property
+    def conversation_reference(self) -> _response_pb2.ConversationReference:
+        """conversation_reference is an object with the conversation's id."""
+
+    @_builtins.property
+    def tools(self) -> _containers.RepeatedCompositeFieldContainer[_tool_pb2.Tool]:
+        """tools are what the model may call."""
+
+    @_builtins.property
+    def tool_choice_tool(self) -> _tool_choice_pb2.ToolChoice:
+        """tool_choice_tool is a choice among the tools."""
+
+    @_builtins.property
+    def reasoning(self) -> _reasoning_pb2.Reasoning:
+        """reasoning is how the model reasons."""
+
+    @_builtins.property
+    def text(self) -> _text_config_pb2.TextConfig:
+        """text is the form of the text."""
+
+    def __init__(
+        self,
+        *,
+        model: _builtins.str | None = ...,
+        input_text: _builtins.str = ...,
+        input_list: _item_pb2.ItemList | None = ...,
+        instructions: _builtins.str | None = ...,
+        previous_response_id: _builtins.str | None = ...,
+        conversation_text: _builtins.str = ...,
+        conversation_reference: _response_pb2.ConversationReference | None = ...,
+        tools: _abc.Iterable[_tool_pb2.Tool] | None = ...,
+        tool_choice_mode: _builtins.str = ...,
+        tool_choice_tool: _tool_choice_pb2.ToolChoice | None = ...,
+        parallel_tool_calls: _builtins.bool | None = ...,
+        reasoning: _reasoning_pb2.Reasoning | None = ...,
+        text: _text_config_pb2.TextConfig | None = ...,
+        truncation: _builtins.str | None = ...,
+        personality: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_instructions", b"_instructions", "_model", b"_model", "_parallel_tool_calls", b"_parallel_tool_calls", "_personality", b"_personality", "_previous_response_id", b"_previous_response_id", "_truncation", b"_truncation", "conversation", b"conversation", "conversation_reference", b"conversation_reference", "conversation_text", b"conversation_text", "input", b"input", "input_list", b"input_list", "input_text", b"input_text", "instructions", b"instructions", "model", b"model", "parallel_tool_calls", b"parallel_tool_calls", "personality", b"personality", "previous_response_id", b"previous_response_id", "reasoning", b"reasoning", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "tool_choice_tool", b"tool_choice_tool", "truncation", b"truncation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_instructions", b"_instructions", "_model", b"_model", "_parallel_tool_calls", b"_parallel_tool_calls", "_personality", b"_personality", "_previous_response_id", b"_previous_response_id", "_truncation", b"_truncation", "conversation", b"conversation", "conversation_reference", b"conversation_reference", "conversation_text", b"conversation_text", "input", b"input", "input_list", b"input_list", "input_text", b"input_text", "instructions", b"instructions", "model", b"model", "parallel_tool_calls", b"parallel_tool_calls", "personality", b"personality", "previous_response_id", b"previous_response_id", "reasoning", b"reasoning", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "tool_choice_tool", b"tool_choice_tool", "tools", b"tools", "truncation", b"truncation"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__instructions: _TypeAlias = _typing.Literal["instructions"]  # noqa: Y015
+    _WhichOneofArgType__instructions: _TypeAlias = _typing.Literal["_instructions", b"_instructions"]  # noqa: Y015
+    _WhichOneofReturnType__model: _TypeAlias = _typing.Literal["model"]  # noqa: Y015
+    _WhichOneofArgType__model: _TypeAlias = _typing.Literal["_model", b"_model"]  # noqa: Y015
+    _WhichOneofReturnType__parallel_tool_calls: _TypeAlias = _typing.Literal["parallel_tool_calls"]  # noqa: Y015
+    _WhichOneofArgType__parallel_tool_calls: _TypeAlias = _typing.Literal["_parallel_tool_calls", b"_parallel_tool_calls"]  # noqa: Y015
+    _WhichOneofReturnType__personality: _TypeAlias = _typing.Literal["personality"]  # noqa: Y015
+    _WhichOneofArgType__personality: _TypeAlias = _typing.Literal["_personality", b"_personality"]  # noqa: Y015
+    _WhichOneofReturnType__previous_response_id: _TypeAlias = _typing.Literal["previous_response_id"]  # noqa: Y015
+    _WhichOneofArgType__previous_response_id: _TypeAlias = _typing.Literal["_previous_response_id", b"_previous_response_id"]  # noqa: Y015
+    _WhichOneofReturnType__truncation: _TypeAlias = _typing.Literal["truncation"]  # noqa: Y015
+    _WhichOneofArgType__truncation: _TypeAlias = _typing.Literal["_truncation", b"_truncation"]  # noqa: Y015
+    _WhichOneofReturnType_conversation: _TypeAlias = _typing.Literal["conversation_text", "conversation_reference"]  # noqa: Y015
+    _WhichOneofArgType_conversation: _TypeAlias = _typing.Literal["conversation", b"conversation"]  # noqa: Y015
+    _WhichOneofReturnType_input: _TypeAlias = _typing.Literal["input_text", "input_list"]  # noqa: Y015
+    _WhichOneofArgType_input: _TypeAlias = _typing.Literal["input", b"input"]  # noqa: Y015
+    _WhichOneofReturnType_tool_choice: _TypeAlias = _typing.Literal["tool_choice_mode", "tool_choice_tool"]  # noqa: Y015
+    _WhichOneofArgType_tool_choice: _TypeAlias = _typing.Literal["tool_choice", b"tool_choice"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__instructions) -> _WhichOneofReturnType__instructions | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__model) -> _WhichOneofReturnType__model | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__parallel_tool_calls) -> _WhichOneofReturnType__parallel_tool_calls | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__personality) -> _WhichOneofReturnType__personality | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__previous_response_id) -> _WhichOneofReturnType__previous_response_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__truncation) -> _WhichOneofReturnType__truncation | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_conversation) -> _WhichOneofReturnType_conversation | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_input) -> _WhichOneofReturnType_input | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_tool_choice) -> _WhichOneofReturnType_tool_choice | None: ...
+
+Global___CountInputTokensRequest: _TypeAlias = CountInputTokensRequest  # noqa: Y015
+
+@_typing.final
+class CountInputTokensResponse(_message.Message):
+    """CountInputTokensResponse is a number of tokens."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    input_tokens: _builtins.int
+    """input_tokens is the number of tokens."""
+    def __init__(
+        self,
+        *,
+        input_tokens: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["input_tokens", b"input_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CountInputTokensResponse: _TypeAlias = CountInputTokensResponse  # noqa: Y015

@@ -3,7 +3,9 @@
 import grpc
 import warnings
 
+from antiphon.v1 import compacted_response_pb2 as antiphon_dot_v1_dot_compacted__response__pb2
 from antiphon.v1 import event_pb2 as antiphon_dot_v1_dot_event__pb2
+from antiphon.v1 import item_pb2 as antiphon_dot_v1_dot_item__pb2
 from antiphon.v1 import response_pb2 as antiphon_dot_v1_dot_response__pb2
 from antiphon.v1 import responses_service_pb2 as antiphon_dot_v1_dot_responses__service__pb2
 
@@ -52,10 +54,35 @@ class ResponsesServiceStub:
                 request_serializer=antiphon_dot_v1_dot_responses__service__pb2.GetResponseRequest.SerializeToString,
                 response_deserializer=antiphon_dot_v1_dot_response__pb2.Response.FromString,
                 _registered_method=True)
+        self.StreamResponseEvents = channel.unary_stream(
+                '/antiphon.v1.ResponsesService/StreamResponseEvents',
+                request_serializer=antiphon_dot_v1_dot_responses__service__pb2.StreamResponseEventsRequest.SerializeToString,
+                response_deserializer=antiphon_dot_v1_dot_event__pb2.ResponseStreamEvent.FromString,
+                _registered_method=True)
         self.DeleteResponse = channel.unary_unary(
                 '/antiphon.v1.ResponsesService/DeleteResponse',
                 request_serializer=antiphon_dot_v1_dot_responses__service__pb2.DeleteResponseRequest.SerializeToString,
                 response_deserializer=antiphon_dot_v1_dot_responses__service__pb2.DeleteResponseResponse.FromString,
+                _registered_method=True)
+        self.CancelResponse = channel.unary_unary(
+                '/antiphon.v1.ResponsesService/CancelResponse',
+                request_serializer=antiphon_dot_v1_dot_responses__service__pb2.CancelResponseRequest.SerializeToString,
+                response_deserializer=antiphon_dot_v1_dot_response__pb2.Response.FromString,
+                _registered_method=True)
+        self.ListInputItems = channel.unary_unary(
+                '/antiphon.v1.ResponsesService/ListInputItems',
+                request_serializer=antiphon_dot_v1_dot_responses__service__pb2.ListInputItemsRequest.SerializeToString,
+                response_deserializer=antiphon_dot_v1_dot_item__pb2.ItemPage.FromString,
+                _registered_method=True)
+        self.CompactResponse = channel.unary_unary(
+                '/antiphon.v1.ResponsesService/CompactResponse',
+                request_serializer=antiphon_dot_v1_dot_responses__service__pb2.CompactResponseRequest.SerializeToString,
+                response_deserializer=antiphon_dot_v1_dot_compacted__response__pb2.CompactedResponse.FromString,
+                _registered_method=True)
+        self.CountInputTokens = channel.unary_unary(
+                '/antiphon.v1.ResponsesService/CountInputTokens',
+                request_serializer=antiphon_dot_v1_dot_responses__service__pb2.CountInputTokensRequest.SerializeToString,
+                response_deserializer=antiphon_dot_v1_dot_responses__service__pb2.CountInputTokensResponse.FromString,
                 _registered_method=True)
 
 
@@ -84,8 +111,44 @@ class ResponsesServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def StreamResponseEvents(self, request, context):
+        """StreamResponseEvents answers with the events of a response that was asked for
+        in the background and as a stream: those that were, then those to come.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DeleteResponse(self, request, context):
         """DeleteResponse deletes a stored response.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelResponse(self, request, context):
+        """CancelResponse stops a response that runs in the background.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListInputItems(self, request, context):
+        """ListInputItems lists the items that a response was made from.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CompactResponse(self, request, context):
+        """CompactResponse makes a context short.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountInputTokens(self, request, context):
+        """CountInputTokens counts the tokens that a request would have the model read.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -109,10 +172,35 @@ def add_ResponsesServiceServicer_to_server(servicer, server):
                     request_deserializer=antiphon_dot_v1_dot_responses__service__pb2.GetResponseRequest.FromString,
                     response_serializer=antiphon_dot_v1_dot_response__pb2.Response.SerializeToString,
             ),
+            'StreamResponseEvents': grpc.unary_stream_rpc_method_handler(
+                    servicer.StreamResponseEvents,
+                    request_deserializer=antiphon_dot_v1_dot_responses__service__pb2.StreamResponseEventsRequest.FromString,
+                    response_serializer=antiphon_dot_v1_dot_event__pb2.ResponseStreamEvent.SerializeToString,
+            ),
             'DeleteResponse': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteResponse,
                     request_deserializer=antiphon_dot_v1_dot_responses__service__pb2.DeleteResponseRequest.FromString,
                     response_serializer=antiphon_dot_v1_dot_responses__service__pb2.DeleteResponseResponse.SerializeToString,
+            ),
+            'CancelResponse': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelResponse,
+                    request_deserializer=antiphon_dot_v1_dot_responses__service__pb2.CancelResponseRequest.FromString,
+                    response_serializer=antiphon_dot_v1_dot_response__pb2.Response.SerializeToString,
+            ),
+            'ListInputItems': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListInputItems,
+                    request_deserializer=antiphon_dot_v1_dot_responses__service__pb2.ListInputItemsRequest.FromString,
+                    response_serializer=antiphon_dot_v1_dot_item__pb2.ItemPage.SerializeToString,
+            ),
+            'CompactResponse': grpc.unary_unary_rpc_method_handler(
+                    servicer.CompactResponse,
+                    request_deserializer=antiphon_dot_v1_dot_responses__service__pb2.CompactResponseRequest.FromString,
+                    response_serializer=antiphon_dot_v1_dot_compacted__response__pb2.CompactedResponse.SerializeToString,
+            ),
+            'CountInputTokens': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountInputTokens,
+                    request_deserializer=antiphon_dot_v1_dot_responses__service__pb2.CountInputTokensRequest.FromString,
+                    response_serializer=antiphon_dot_v1_dot_responses__service__pb2.CountInputTokensResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -208,6 +296,33 @@ class ResponsesService:
             _registered_method=True)
 
     @staticmethod
+    def StreamResponseEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/antiphon.v1.ResponsesService/StreamResponseEvents',
+            antiphon_dot_v1_dot_responses__service__pb2.StreamResponseEventsRequest.SerializeToString,
+            antiphon_dot_v1_dot_event__pb2.ResponseStreamEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def DeleteResponse(request,
             target,
             options=(),
@@ -224,6 +339,114 @@ class ResponsesService:
             '/antiphon.v1.ResponsesService/DeleteResponse',
             antiphon_dot_v1_dot_responses__service__pb2.DeleteResponseRequest.SerializeToString,
             antiphon_dot_v1_dot_responses__service__pb2.DeleteResponseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelResponse(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.ResponsesService/CancelResponse',
+            antiphon_dot_v1_dot_responses__service__pb2.CancelResponseRequest.SerializeToString,
+            antiphon_dot_v1_dot_response__pb2.Response.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListInputItems(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.ResponsesService/ListInputItems',
+            antiphon_dot_v1_dot_responses__service__pb2.ListInputItemsRequest.SerializeToString,
+            antiphon_dot_v1_dot_item__pb2.ItemPage.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CompactResponse(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.ResponsesService/CompactResponse',
+            antiphon_dot_v1_dot_responses__service__pb2.CompactResponseRequest.SerializeToString,
+            antiphon_dot_v1_dot_compacted__response__pb2.CompactedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountInputTokens(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.ResponsesService/CountInputTokens',
+            antiphon_dot_v1_dot_responses__service__pb2.CountInputTokensRequest.SerializeToString,
+            antiphon_dot_v1_dot_responses__service__pb2.CountInputTokensResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,7 +3,9 @@
 isort:skip_file
 """
 
+from antiphon.v1 import compacted_response_pb2 as _compacted_response_pb2
 from antiphon.v1 import event_pb2 as _event_pb2
+from antiphon.v1 import item_pb2 as _item_pb2
 from antiphon.v1 import response_pb2 as _response_pb2
 from antiphon.v1 import responses_service_pb2 as _responses_service_pb2
 from collections import abc as _abc
@@ -41,8 +43,20 @@ class ResponsesServiceStub:
     """StreamResponse answers with the events of the response as they come."""
     GetResponse: _grpc.UnaryUnaryMultiCallable[_responses_service_pb2.GetResponseRequest, _response_pb2.Response]
     """GetResponse answers with a stored response."""
+    StreamResponseEvents: _grpc.UnaryStreamMultiCallable[_responses_service_pb2.StreamResponseEventsRequest, _event_pb2.ResponseStreamEvent]
+    """StreamResponseEvents answers with the events of a response that was asked for
+    in the background and as a stream: those that were, then those to come.
+    """
     DeleteResponse: _grpc.UnaryUnaryMultiCallable[_responses_service_pb2.DeleteResponseRequest, _responses_service_pb2.DeleteResponseResponse]
     """DeleteResponse deletes a stored response."""
+    CancelResponse: _grpc.UnaryUnaryMultiCallable[_responses_service_pb2.CancelResponseRequest, _response_pb2.Response]
+    """CancelResponse stops a response that runs in the background."""
+    ListInputItems: _grpc.UnaryUnaryMultiCallable[_responses_service_pb2.ListInputItemsRequest, _item_pb2.ItemPage]
+    """ListInputItems lists the items that a response was made from."""
+    CompactResponse: _grpc.UnaryUnaryMultiCallable[_responses_service_pb2.CompactResponseRequest, _compacted_response_pb2.CompactedResponse]
+    """CompactResponse makes a context short."""
+    CountInputTokens: _grpc.UnaryUnaryMultiCallable[_responses_service_pb2.CountInputTokensRequest, _responses_service_pb2.CountInputTokensResponse]
+    """CountInputTokens counts the tokens that a request would have the model read."""
 
 @_typing.type_check_only
 class ResponsesServiceAsyncStub(ResponsesServiceStub):
@@ -55,8 +69,20 @@ class ResponsesServiceAsyncStub(ResponsesServiceStub):
     """StreamResponse answers with the events of the response as they come."""
     GetResponse: _aio.UnaryUnaryMultiCallable[_responses_service_pb2.GetResponseRequest, _response_pb2.Response]  # type: ignore[assignment]
     """GetResponse answers with a stored response."""
+    StreamResponseEvents: _aio.UnaryStreamMultiCallable[_responses_service_pb2.StreamResponseEventsRequest, _event_pb2.ResponseStreamEvent]  # type: ignore[assignment]
+    """StreamResponseEvents answers with the events of a response that was asked for
+    in the background and as a stream: those that were, then those to come.
+    """
     DeleteResponse: _aio.UnaryUnaryMultiCallable[_responses_service_pb2.DeleteResponseRequest, _responses_service_pb2.DeleteResponseResponse]  # type: ignore[assignment]
     """DeleteResponse deletes a stored response."""
+    CancelResponse: _aio.UnaryUnaryMultiCallable[_responses_service_pb2.CancelResponseRequest, _response_pb2.Response]  # type: ignore[assignment]
+    """CancelResponse stops a response that runs in the background."""
+    ListInputItems: _aio.UnaryUnaryMultiCallable[_responses_service_pb2.ListInputItemsRequest, _item_pb2.ItemPage]  # type: ignore[assignment]
+    """ListInputItems lists the items that a response was made from."""
+    CompactResponse: _aio.UnaryUnaryMultiCallable[_responses_service_pb2.CompactResponseRequest, _compacted_response_pb2.CompactedResponse]  # type: ignore[assignment]
+    """CompactResponse makes a context short."""
+    CountInputTokens: _aio.UnaryUnaryMultiCallable[_responses_service_pb2.CountInputTokensRequest, _responses_service_pb2.CountInputTokensResponse]  # type: ignore[assignment]
+    """CountInputTokens counts the tokens that a request would have the model read."""
 
 class ResponsesServiceServicer(metaclass=_abc_1.ABCMeta):
     """ResponsesService is the Responses API, typed."""
@@ -86,11 +112,53 @@ class ResponsesServiceServicer(metaclass=_abc_1.ABCMeta):
         """GetResponse answers with a stored response."""
 
     @_abc_1.abstractmethod
+    def StreamResponseEvents(
+        self,
+        request: _responses_service_pb2.StreamResponseEventsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_event_pb2.ResponseStreamEvent], _abc.AsyncIterator[_event_pb2.ResponseStreamEvent]]:
+        """StreamResponseEvents answers with the events of a response that was asked for
+        in the background and as a stream: those that were, then those to come.
+        """
+
+    @_abc_1.abstractmethod
     def DeleteResponse(
         self,
         request: _responses_service_pb2.DeleteResponseRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_responses_service_pb2.DeleteResponseResponse, _abc.Awaitable[_responses_service_pb2.DeleteResponseResponse]]:
         """DeleteResponse deletes a stored response."""
+
+    @_abc_1.abstractmethod
+    def CancelResponse(
+        self,
+        request: _responses_service_pb2.CancelResponseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_response_pb2.Response, _abc.Awaitable[_response_pb2.Response]]:
+        """CancelResponse stops a response that runs in the background."""
+
+    @_abc_1.abstractmethod
+    def ListInputItems(
+        self,
+        request: _responses_service_pb2.ListInputItemsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_item_pb2.ItemPage, _abc.Awaitable[_item_pb2.ItemPage]]:
+        """ListInputItems lists the items that a response was made from."""
+
+    @_abc_1.abstractmethod
+    def CompactResponse(
+        self,
+        request: _responses_service_pb2.CompactResponseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_compacted_response_pb2.CompactedResponse, _abc.Awaitable[_compacted_response_pb2.CompactedResponse]]:
+        """CompactResponse makes a context short."""
+
+    @_abc_1.abstractmethod
+    def CountInputTokens(
+        self,
+        request: _responses_service_pb2.CountInputTokensRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_responses_service_pb2.CountInputTokensResponse, _abc.Awaitable[_responses_service_pb2.CountInputTokensResponse]]:
+        """CountInputTokens counts the tokens that a request would have the model read."""
 
 def add_ResponsesServiceServicer_to_server(servicer: ResponsesServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -26,7 +26,7 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.api import httpbody_pb2 as google_dot_api_dot_httpbody__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x61ntiphon/v1/rest_service.proto\x12\x0b\x61ntiphon.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\"X\n\x19RestCreateResponseRequest\x12\"\n\x04\x62ody\x18\x01 \x01(\x0b\x32\x14.google.api.HttpBody\x12\x17\n\x0frequest_context\x18\x02 \x01(\t\"\x83\x01\n\x16RestGetResponseRequest\x12\x13\n\x0bresponse_id\x18\x01 \x01(\t\x12\x0f\n\x07include\x18\x02 \x03(\t\x12\x0e\n\x06stream\x18\x03 \x01(\t\x12\x16\n\x0estarting_after\x18\x04 \x01(\t\x12\x1b\n\x13include_obfuscation\x18\x05 \x01(\t\"0\n\x19RestDeleteResponseRequest\x12\x13\n\x0bresponse_id\x18\x01 \x01(\t\"\x17\n\x15RestListModelsRequest\"$\n\x13RestGetModelRequest\x12\r\n\x05model\x18\x01 \x01(\t\"\x16\n\x14RestGetHealthRequest2\xfa\x06\n\x0bRestService\x12\x9c\x01\n\x0e\x43reateResponse\x12&.antiphon.v1.RestCreateResponseRequest\x1a\x14.google.api.HttpBody\"J\x82\xd3\xe4\x93\x02\x44\"\r/v1/responses:\x04\x62odyZ\x12\"\n/responses:\x04\x62odyZ\x19\"\x11/api/v1/responses:\x04\x62ody0\x01\x12\xae\x01\n\x0bGetResponse\x12#.antiphon.v1.RestGetResponseRequest\x1a\x14.google.api.HttpBody\"b\x82\xd3\xe4\x93\x02\\\x12\x1b/v1/responses/{response_id}Z\x1a\x12\x18/responses/{response_id}Z!\x12\x1f/api/v1/responses/{response_id}0\x01\x12\xb2\x01\n\x0e\x44\x65leteResponse\x12&.antiphon.v1.RestDeleteResponseRequest\x1a\x14.google.api.HttpBody\"b\x82\xd3\xe4\x93\x02\\*\x1b/v1/responses/{response_id}Z\x1a*\x18/responses/{response_id}Z!*\x1f/api/v1/responses/{response_id}\x12w\n\nListModels\x12\".antiphon.v1.RestListModelsRequest\x1a\x14.google.api.HttpBody\"/\x82\xd3\xe4\x93\x02)\x12\n/v1/modelsZ\t\x12\x07/modelsZ\x10\x12\x0e/api/v1/models\x12\x94\x01\n\x08GetModel\x12 .antiphon.v1.RestGetModelRequest\x1a\x14.google.api.HttpBody\"P\x82\xd3\xe4\x93\x02J\x12\x15/v1/models/{model=**}Z\x14\x12\x12/models/{model=**}Z\x1b\x12\x19/api/v1/models/{model=**}\x12V\n\tGetHealth\x12!.antiphon.v1.RestGetHealthRequest\x1a\x14.google.api.HttpBody\"\x10\x82\xd3\xe4\x93\x02\n\x12\x08/healthzb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x61ntiphon/v1/rest_service.proto\x12\x0b\x61ntiphon.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x19google/api/httpbody.proto\"X\n\x19RestCreateResponseRequest\x12\"\n\x04\x62ody\x18\x01 \x01(\x0b\x32\x14.google.api.HttpBody\x12\x17\n\x0frequest_context\x18\x02 \x01(\t\"\x83\x01\n\x16RestGetResponseRequest\x12\x13\n\x0bresponse_id\x18\x01 \x01(\t\x12\x0f\n\x07include\x18\x02 \x03(\t\x12\x0e\n\x06stream\x18\x03 \x01(\t\x12\x16\n\x0estarting_after\x18\x04 \x01(\t\x12\x1b\n\x13include_obfuscation\x18\x05 \x01(\t\"0\n\x19RestDeleteResponseRequest\x12\x13\n\x0bresponse_id\x18\x01 \x01(\t\"T\n\x19RestCancelResponseRequest\x12\x13\n\x0bresponse_id\x18\x01 \x01(\t\x12\"\n\x04\x62ody\x18\x02 \x01(\x0b\x32\x14.google.api.HttpBody\"n\n\x19RestListInputItemsRequest\x12\x13\n\x0bresponse_id\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\t\x12\r\n\x05order\x18\x04 \x01(\t\x12\x0f\n\x07include\x18\x05 \x03(\t\"@\n\x1aRestCompactResponseRequest\x12\"\n\x04\x62ody\x18\x01 \x01(\x0b\x32\x14.google.api.HttpBody\"A\n\x1bRestCountInputTokensRequest\x12\"\n\x04\x62ody\x18\x01 \x01(\x0b\x32\x14.google.api.HttpBody\"C\n\x1dRestCreateConversationRequest\x12\"\n\x04\x62ody\x18\x01 \x01(\x0b\x32\x14.google.api.HttpBody\"5\n\x1aRestGetConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"\\\n\x1dRestUpdateConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\"\n\x04\x62ody\x18\x02 \x01(\x0b\x32\x14.google.api.HttpBody\"8\n\x1dRestDeleteConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"r\n\"RestCreateConversationItemsRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\"\n\x04\x62ody\x18\x02 \x01(\x0b\x32\x14.google.api.HttpBody\x12\x0f\n\x07include\x18\x03 \x03(\t\"y\n RestListConversationItemsRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\t\x12\r\n\x05limit\x18\x03 \x01(\t\x12\r\n\x05order\x18\x04 \x01(\t\x12\x0f\n\x07include\x18\x05 \x03(\t\"[\n\x1eRestGetConversationItemRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x0f\n\x07item_id\x18\x02 \x01(\t\x12\x0f\n\x07include\x18\x03 \x03(\t\"M\n!RestDeleteConversationItemRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x0f\n\x07item_id\x18\x02 \x01(\t\"\x17\n\x15RestListModelsRequest\"$\n\x13RestGetModelRequest\x12\r\n\x05model\x18\x01 \x01(\t\"\x17\n\x15RestGetOpenApiRequest\"\x16\n\x14RestGetHealthRequest2\xfb\x1c\n\x0bRestService\x12\x9c\x01\n\x0e\x43reateResponse\x12&.antiphon.v1.RestCreateResponseRequest\x1a\x14.google.api.HttpBody\"J\x82\xd3\xe4\x93\x02\x44\"\r/v1/responses:\x04\x62odyZ\x12\"\n/responses:\x04\x62odyZ\x19\"\x11/api/v1/responses:\x04\x62ody0\x01\x12\xae\x01\n\x0bGetResponse\x12#.antiphon.v1.RestGetResponseRequest\x1a\x14.google.api.HttpBody\"b\x82\xd3\xe4\x93\x02\\\x12\x1b/v1/responses/{response_id}Z\x1a\x12\x18/responses/{response_id}Z!\x12\x1f/api/v1/responses/{response_id}0\x01\x12\xb2\x01\n\x0e\x44\x65leteResponse\x12&.antiphon.v1.RestDeleteResponseRequest\x1a\x14.google.api.HttpBody\"b\x82\xd3\xe4\x93\x02\\*\x1b/v1/responses/{response_id}Z\x1a*\x18/responses/{response_id}Z!*\x1f/api/v1/responses/{response_id}\x12\xdb\x01\n\x0e\x43\x61ncelResponse\x12&.antiphon.v1.RestCancelResponseRequest\x1a\x14.google.api.HttpBody\"\x8a\x01\x82\xd3\xe4\x93\x02\x83\x01\"\"/v1/responses/{response_id}/cancel:\x04\x62odyZ\'\"\x1f/responses/{response_id}/cancel:\x04\x62odyZ.\"&/api/v1/responses/{response_id}/cancel:\x04\x62ody\x12\xd8\x01\n\x0eListInputItems\x12&.antiphon.v1.RestListInputItemsRequest\x1a\x14.google.api.HttpBody\"\x87\x01\x82\xd3\xe4\x93\x02\x80\x01\x12\'/v1/responses/{response_id}/input_itemsZ&\x12$/responses/{response_id}/input_itemsZ-\x12+/api/v1/responses/{response_id}/input_items\x12\xb4\x01\n\x0f\x43ompactResponse\x12\'.antiphon.v1.RestCompactResponseRequest\x1a\x14.google.api.HttpBody\"b\x82\xd3\xe4\x93\x02\\\"\x15/v1/responses/compact:\x04\x62odyZ\x1a\"\x12/responses/compact:\x04\x62odyZ!\"\x19/api/v1/responses/compact:\x04\x62ody\x12\xc5\x01\n\x10\x43ountInputTokens\x12(.antiphon.v1.RestCountInputTokensRequest\x1a\x14.google.api.HttpBody\"q\x82\xd3\xe4\x93\x02k\"\x1a/v1/responses/input_tokens:\x04\x62odyZ\x1f\"\x17/responses/input_tokens:\x04\x62odyZ&\"\x1e/api/v1/responses/input_tokens:\x04\x62ody\x12\xae\x01\n\x12\x43reateConversation\x12*.antiphon.v1.RestCreateConversationRequest\x1a\x14.google.api.HttpBody\"V\x82\xd3\xe4\x93\x02P\"\x11/v1/conversations:\x04\x62odyZ\x16\"\x0e/conversations:\x04\x62odyZ\x1d\"\x15/api/v1/conversations:\x04\x62ody\x12\xcc\x01\n\x0fGetConversation\x12\'.antiphon.v1.RestGetConversationRequest\x1a\x14.google.api.HttpBody\"z\x82\xd3\xe4\x93\x02t\x12#/v1/conversations/{conversation_id}Z\"\x12 /conversations/{conversation_id}Z)\x12\'/api/v1/conversations/{conversation_id}\x12\xe6\x01\n\x12UpdateConversation\x12*.antiphon.v1.RestUpdateConversationRequest\x1a\x14.google.api.HttpBody\"\x8d\x01\x82\xd3\xe4\x93\x02\x86\x01\"#/v1/conversations/{conversation_id}:\x04\x62odyZ(\" /conversations/{conversation_id}:\x04\x62odyZ/\"\'/api/v1/conversations/{conversation_id}:\x04\x62ody\x12\xd2\x01\n\x12\x44\x65leteConversation\x12*.antiphon.v1.RestDeleteConversationRequest\x1a\x14.google.api.HttpBody\"z\x82\xd3\xe4\x93\x02t*#/v1/conversations/{conversation_id}Z\"* /conversations/{conversation_id}Z)*\'/api/v1/conversations/{conversation_id}\x12\x82\x02\n\x17\x43reateConversationItems\x12/.antiphon.v1.RestCreateConversationItemsRequest\x1a\x14.google.api.HttpBody\"\x9f\x01\x82\xd3\xe4\x93\x02\x98\x01\")/v1/conversations/{conversation_id}/items:\x04\x62odyZ.\"&/conversations/{conversation_id}/items:\x04\x62odyZ5\"-/api/v1/conversations/{conversation_id}/items:\x04\x62ody\x12\xec\x01\n\x15ListConversationItems\x12-.antiphon.v1.RestListConversationItemsRequest\x1a\x14.google.api.HttpBody\"\x8d\x01\x82\xd3\xe4\x93\x02\x86\x01\x12)/v1/conversations/{conversation_id}/itemsZ(\x12&/conversations/{conversation_id}/itemsZ/\x12-/api/v1/conversations/{conversation_id}/items\x12\x86\x02\n\x13GetConversationItem\x12+.antiphon.v1.RestGetConversationItemRequest\x1a\x14.google.api.HttpBody\"\xab\x01\x82\xd3\xe4\x93\x02\xa4\x01\x12\x33/v1/conversations/{conversation_id}/items/{item_id}Z2\x12\x30/conversations/{conversation_id}/items/{item_id}Z9\x12\x37/api/v1/conversations/{conversation_id}/items/{item_id}\x12\x8c\x02\n\x16\x44\x65leteConversationItem\x12..antiphon.v1.RestDeleteConversationItemRequest\x1a\x14.google.api.HttpBody\"\xab\x01\x82\xd3\xe4\x93\x02\xa4\x01*3/v1/conversations/{conversation_id}/items/{item_id}Z2*0/conversations/{conversation_id}/items/{item_id}Z9*7/api/v1/conversations/{conversation_id}/items/{item_id}\x12w\n\nListModels\x12\".antiphon.v1.RestListModelsRequest\x1a\x14.google.api.HttpBody\"/\x82\xd3\xe4\x93\x02)\x12\n/v1/modelsZ\t\x12\x07/modelsZ\x10\x12\x0e/api/v1/models\x12\x94\x01\n\x08GetModel\x12 .antiphon.v1.RestGetModelRequest\x1a\x14.google.api.HttpBody\"P\x82\xd3\xe4\x93\x02J\x12\x15/v1/models/{model=**}Z\x14\x12\x12/models/{model=**}Z\x1b\x12\x19/api/v1/models/{model=**}\x12}\n\nGetOpenApi\x12\".antiphon.v1.RestGetOpenApiRequest\x1a\x14.google.api.HttpBody\"5\x82\xd3\xe4\x93\x02/\x12\r/openapi.jsonZ\x1e\x12\x1c/responses/docs/openapi.json\x12V\n\tGetHealth\x12!.antiphon.v1.RestGetHealthRequest\x1a\x14.google.api.HttpBody\"\x10\x82\xd3\xe4\x93\x02\n\x12\x08/healthzb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,10 +39,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESTSERVICE'].methods_by_name['GetResponse']._serialized_options = b'\202\323\344\223\002\\\022\033/v1/responses/{response_id}Z\032\022\030/responses/{response_id}Z!\022\037/api/v1/responses/{response_id}'
   _globals['_RESTSERVICE'].methods_by_name['DeleteResponse']._loaded_options = None
   _globals['_RESTSERVICE'].methods_by_name['DeleteResponse']._serialized_options = b'\202\323\344\223\002\\*\033/v1/responses/{response_id}Z\032*\030/responses/{response_id}Z!*\037/api/v1/responses/{response_id}'
+  _globals['_RESTSERVICE'].methods_by_name['CancelResponse']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['CancelResponse']._serialized_options = b'\202\323\344\223\002\203\001\"\"/v1/responses/{response_id}/cancel:\004bodyZ\'\"\037/responses/{response_id}/cancel:\004bodyZ.\"&/api/v1/responses/{response_id}/cancel:\004body'
+  _globals['_RESTSERVICE'].methods_by_name['ListInputItems']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['ListInputItems']._serialized_options = b'\202\323\344\223\002\200\001\022\'/v1/responses/{response_id}/input_itemsZ&\022$/responses/{response_id}/input_itemsZ-\022+/api/v1/responses/{response_id}/input_items'
+  _globals['_RESTSERVICE'].methods_by_name['CompactResponse']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['CompactResponse']._serialized_options = b'\202\323\344\223\002\\\"\025/v1/responses/compact:\004bodyZ\032\"\022/responses/compact:\004bodyZ!\"\031/api/v1/responses/compact:\004body'
+  _globals['_RESTSERVICE'].methods_by_name['CountInputTokens']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['CountInputTokens']._serialized_options = b'\202\323\344\223\002k\"\032/v1/responses/input_tokens:\004bodyZ\037\"\027/responses/input_tokens:\004bodyZ&\"\036/api/v1/responses/input_tokens:\004body'
+  _globals['_RESTSERVICE'].methods_by_name['CreateConversation']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['CreateConversation']._serialized_options = b'\202\323\344\223\002P\"\021/v1/conversations:\004bodyZ\026\"\016/conversations:\004bodyZ\035\"\025/api/v1/conversations:\004body'
+  _globals['_RESTSERVICE'].methods_by_name['GetConversation']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['GetConversation']._serialized_options = b'\202\323\344\223\002t\022#/v1/conversations/{conversation_id}Z\"\022 /conversations/{conversation_id}Z)\022\'/api/v1/conversations/{conversation_id}'
+  _globals['_RESTSERVICE'].methods_by_name['UpdateConversation']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['UpdateConversation']._serialized_options = b'\202\323\344\223\002\206\001\"#/v1/conversations/{conversation_id}:\004bodyZ(\" /conversations/{conversation_id}:\004bodyZ/\"\'/api/v1/conversations/{conversation_id}:\004body'
+  _globals['_RESTSERVICE'].methods_by_name['DeleteConversation']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['DeleteConversation']._serialized_options = b'\202\323\344\223\002t*#/v1/conversations/{conversation_id}Z\"* /conversations/{conversation_id}Z)*\'/api/v1/conversations/{conversation_id}'
+  _globals['_RESTSERVICE'].methods_by_name['CreateConversationItems']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['CreateConversationItems']._serialized_options = b'\202\323\344\223\002\230\001\")/v1/conversations/{conversation_id}/items:\004bodyZ.\"&/conversations/{conversation_id}/items:\004bodyZ5\"-/api/v1/conversations/{conversation_id}/items:\004body'
+  _globals['_RESTSERVICE'].methods_by_name['ListConversationItems']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['ListConversationItems']._serialized_options = b'\202\323\344\223\002\206\001\022)/v1/conversations/{conversation_id}/itemsZ(\022&/conversations/{conversation_id}/itemsZ/\022-/api/v1/conversations/{conversation_id}/items'
+  _globals['_RESTSERVICE'].methods_by_name['GetConversationItem']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['GetConversationItem']._serialized_options = b'\202\323\344\223\002\244\001\0223/v1/conversations/{conversation_id}/items/{item_id}Z2\0220/conversations/{conversation_id}/items/{item_id}Z9\0227/api/v1/conversations/{conversation_id}/items/{item_id}'
+  _globals['_RESTSERVICE'].methods_by_name['DeleteConversationItem']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['DeleteConversationItem']._serialized_options = b'\202\323\344\223\002\244\001*3/v1/conversations/{conversation_id}/items/{item_id}Z2*0/conversations/{conversation_id}/items/{item_id}Z9*7/api/v1/conversations/{conversation_id}/items/{item_id}'
   _globals['_RESTSERVICE'].methods_by_name['ListModels']._loaded_options = None
   _globals['_RESTSERVICE'].methods_by_name['ListModels']._serialized_options = b'\202\323\344\223\002)\022\n/v1/modelsZ\t\022\007/modelsZ\020\022\016/api/v1/models'
   _globals['_RESTSERVICE'].methods_by_name['GetModel']._loaded_options = None
   _globals['_RESTSERVICE'].methods_by_name['GetModel']._serialized_options = b'\202\323\344\223\002J\022\025/v1/models/{model=**}Z\024\022\022/models/{model=**}Z\033\022\031/api/v1/models/{model=**}'
+  _globals['_RESTSERVICE'].methods_by_name['GetOpenApi']._loaded_options = None
+  _globals['_RESTSERVICE'].methods_by_name['GetOpenApi']._serialized_options = b'\202\323\344\223\002/\022\r/openapi.jsonZ\036\022\034/responses/docs/openapi.json'
   _globals['_RESTSERVICE'].methods_by_name['GetHealth']._loaded_options = None
   _globals['_RESTSERVICE'].methods_by_name['GetHealth']._serialized_options = b'\202\323\344\223\002\n\022\010/healthz'
   _globals['_RESTCREATERESPONSEREQUEST']._serialized_start=104
@@ -51,12 +77,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RESTGETRESPONSEREQUEST']._serialized_end=326
   _globals['_RESTDELETERESPONSEREQUEST']._serialized_start=328
   _globals['_RESTDELETERESPONSEREQUEST']._serialized_end=376
-  _globals['_RESTLISTMODELSREQUEST']._serialized_start=378
-  _globals['_RESTLISTMODELSREQUEST']._serialized_end=401
-  _globals['_RESTGETMODELREQUEST']._serialized_start=403
-  _globals['_RESTGETMODELREQUEST']._serialized_end=439
-  _globals['_RESTGETHEALTHREQUEST']._serialized_start=441
-  _globals['_RESTGETHEALTHREQUEST']._serialized_end=463
-  _globals['_RESTSERVICE']._serialized_start=466
-  _globals['_RESTSERVICE']._serialized_end=1356
+  _globals['_RESTCANCELRESPONSEREQUEST']._serialized_start=378
+  _globals['_RESTCANCELRESPONSEREQUEST']._serialized_end=462
+  _globals['_RESTLISTINPUTITEMSREQUEST']._serialized_start=464
+  _globals['_RESTLISTINPUTITEMSREQUEST']._serialized_end=574
+  _globals['_RESTCOMPACTRESPONSEREQUEST']._serialized_start=576
+  _globals['_RESTCOMPACTRESPONSEREQUEST']._serialized_end=640
+  _globals['_RESTCOUNTINPUTTOKENSREQUEST']._serialized_start=642
+  _globals['_RESTCOUNTINPUTTOKENSREQUEST']._serialized_end=707
+  _globals['_RESTCREATECONVERSATIONREQUEST']._serialized_start=709
+  _globals['_RESTCREATECONVERSATIONREQUEST']._serialized_end=776
+  _globals['_RESTGETCONVERSATIONREQUEST']._serialized_start=778
+  _globals['_RESTGETCONVERSATIONREQUEST']._serialized_end=831
+  _globals['_RESTUPDATECONVERSATIONREQUEST']._serialized_start=833
+  _globals['_RESTUPDATECONVERSATIONREQUEST']._serialized_end=925
+  _globals['_RESTDELETECONVERSATIONREQUEST']._serialized_start=927
+  _globals['_RESTDELETECONVERSATIONREQUEST']._serialized_end=983
+  _globals['_RESTCREATECONVERSATIONITEMSREQUEST']._serialized_start=985
+  _globals['_RESTCREATECONVERSATIONITEMSREQUEST']._serialized_end=1099
+  _globals['_RESTLISTCONVERSATIONITEMSREQUEST']._serialized_start=1101
+  _globals['_RESTLISTCONVERSATIONITEMSREQUEST']._serialized_end=1222
+  _globals['_RESTGETCONVERSATIONITEMREQUEST']._serialized_start=1224
+  _globals['_RESTGETCONVERSATIONITEMREQUEST']._serialized_end=1315
+  _globals['_RESTDELETECONVERSATIONITEMREQUEST']._serialized_start=1317
+  _globals['_RESTDELETECONVERSATIONITEMREQUEST']._serialized_end=1394
+  _globals['_RESTLISTMODELSREQUEST']._serialized_start=1396
+  _globals['_RESTLISTMODELSREQUEST']._serialized_end=1419
+  _globals['_RESTGETMODELREQUEST']._serialized_start=1421
+  _globals['_RESTGETMODELREQUEST']._serialized_end=1457
+  _globals['_RESTGETOPENAPIREQUEST']._serialized_start=1459
+  _globals['_RESTGETOPENAPIREQUEST']._serialized_end=1482
+  _globals['_RESTGETHEALTHREQUEST']._serialized_start=1484
+  _globals['_RESTGETHEALTHREQUEST']._serialized_end=1506
+  _globals['_RESTSERVICE']._serialized_start=1509
+  _globals['_RESTSERVICE']._serialized_end=5216
 # @@protoc_insertion_point(module_scope)

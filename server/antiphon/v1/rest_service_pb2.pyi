@@ -110,6 +110,350 @@ class RestDeleteResponseRequest(_message.Message):
 Global___RestDeleteResponseRequest: _TypeAlias = RestDeleteResponseRequest  # noqa: Y015
 
 @_typing.final
+class RestCancelResponseRequest(_message.Message):
+    """RestCancelResponseRequest is the path of a cancel. A body is ignored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSE_ID_FIELD_NUMBER: _builtins.int
+    BODY_FIELD_NUMBER: _builtins.int
+    response_id: _builtins.str
+    """response_id is the response's id."""
+    @_builtins.property
+    def body(self) -> _httpbody_pb2.HttpBody:
+        """body is ignored."""
+
+    def __init__(
+        self,
+        *,
+        response_id: _builtins.str = ...,
+        body: _httpbody_pb2.HttpBody | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "response_id", b"response_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestCancelResponseRequest: _TypeAlias = RestCancelResponseRequest  # noqa: Y015
+
+@_typing.final
+class RestListInputItemsRequest(_message.Message):
+    """RestListInputItemsRequest is the path and the query of a listing of input items."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSE_ID_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
+    response_id: _builtins.str
+    """response_id is the response's id."""
+    after: _builtins.str
+    """after is the id of the last item that is not wanted."""
+    limit: _builtins.str
+    """limit is the greatest number of items."""
+    order: _builtins.str
+    """order is `asc` or `desc`."""
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """include names what else to send."""
+
+    def __init__(
+        self,
+        *,
+        response_id: _builtins.str = ...,
+        after: _builtins.str = ...,
+        limit: _builtins.str = ...,
+        order: _builtins.str = ...,
+        include: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "include", b"include", "limit", b"limit", "order", b"order", "response_id", b"response_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestListInputItemsRequest: _TypeAlias = RestListInputItemsRequest  # noqa: Y015
+
+@_typing.final
+class RestCompactResponseRequest(_message.Message):
+    """RestCompactResponseRequest is the body of a compaction."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BODY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def body(self) -> _httpbody_pb2.HttpBody:
+        """body is the JSON body."""
+
+    def __init__(
+        self,
+        *,
+        body: _httpbody_pb2.HttpBody | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestCompactResponseRequest: _TypeAlias = RestCompactResponseRequest  # noqa: Y015
+
+@_typing.final
+class RestCountInputTokensRequest(_message.Message):
+    """RestCountInputTokensRequest is the body of a count of tokens."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BODY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def body(self) -> _httpbody_pb2.HttpBody:
+        """body is the JSON body."""
+
+    def __init__(
+        self,
+        *,
+        body: _httpbody_pb2.HttpBody | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestCountInputTokensRequest: _TypeAlias = RestCountInputTokensRequest  # noqa: Y015
+
+@_typing.final
+class RestCreateConversationRequest(_message.Message):
+    """RestCreateConversationRequest is the body of a new conversation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BODY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def body(self) -> _httpbody_pb2.HttpBody:
+        """body is the JSON body."""
+
+    def __init__(
+        self,
+        *,
+        body: _httpbody_pb2.HttpBody | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestCreateConversationRequest: _TypeAlias = RestCreateConversationRequest  # noqa: Y015
+
+@_typing.final
+class RestGetConversationRequest(_message.Message):
+    """RestGetConversationRequest is the path of a conversation."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    conversation_id: _builtins.str
+    """conversation_id is the conversation's id."""
+    def __init__(
+        self,
+        *,
+        conversation_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation_id", b"conversation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestGetConversationRequest: _TypeAlias = RestGetConversationRequest  # noqa: Y015
+
+@_typing.final
+class RestUpdateConversationRequest(_message.Message):
+    """RestUpdateConversationRequest is the path and the body of an update."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    BODY_FIELD_NUMBER: _builtins.int
+    conversation_id: _builtins.str
+    """conversation_id is the conversation's id."""
+    @_builtins.property
+    def body(self) -> _httpbody_pb2.HttpBody:
+        """body is the JSON body."""
+
+    def __init__(
+        self,
+        *,
+        conversation_id: _builtins.str = ...,
+        body: _httpbody_pb2.HttpBody | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "conversation_id", b"conversation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestUpdateConversationRequest: _TypeAlias = RestUpdateConversationRequest  # noqa: Y015
+
+@_typing.final
+class RestDeleteConversationRequest(_message.Message):
+    """RestDeleteConversationRequest is the path of a conversation to delete."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    conversation_id: _builtins.str
+    """conversation_id is the conversation's id."""
+    def __init__(
+        self,
+        *,
+        conversation_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation_id", b"conversation_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestDeleteConversationRequest: _TypeAlias = RestDeleteConversationRequest  # noqa: Y015
+
+@_typing.final
+class RestCreateConversationItemsRequest(_message.Message):
+    """RestCreateConversationItemsRequest is the path, the query and the body of new items."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    BODY_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
+    conversation_id: _builtins.str
+    """conversation_id is the conversation's id."""
+    @_builtins.property
+    def body(self) -> _httpbody_pb2.HttpBody:
+        """body is the JSON body."""
+
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """include names what else to send."""
+
+    def __init__(
+        self,
+        *,
+        conversation_id: _builtins.str = ...,
+        body: _httpbody_pb2.HttpBody | None = ...,
+        include: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "conversation_id", b"conversation_id", "include", b"include"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestCreateConversationItemsRequest: _TypeAlias = RestCreateConversationItemsRequest  # noqa: Y015
+
+@_typing.final
+class RestListConversationItemsRequest(_message.Message):
+    """RestListConversationItemsRequest is the path and the query of a listing of items."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    ORDER_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
+    conversation_id: _builtins.str
+    """conversation_id is the conversation's id."""
+    after: _builtins.str
+    """after is the id of the last item that is not wanted."""
+    limit: _builtins.str
+    """limit is the greatest number of items."""
+    order: _builtins.str
+    """order is `asc` or `desc`."""
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """include names what else to send."""
+
+    def __init__(
+        self,
+        *,
+        conversation_id: _builtins.str = ...,
+        after: _builtins.str = ...,
+        limit: _builtins.str = ...,
+        order: _builtins.str = ...,
+        include: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "conversation_id", b"conversation_id", "include", b"include", "limit", b"limit", "order", b"order"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestListConversationItemsRequest: _TypeAlias = RestListConversationItemsRequest  # noqa: Y015
+
+@_typing.final
+class RestGetConversationItemRequest(_message.Message):
+    """RestGetConversationItemRequest is the path and the query of an item."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    INCLUDE_FIELD_NUMBER: _builtins.int
+    conversation_id: _builtins.str
+    """conversation_id is the conversation's id."""
+    item_id: _builtins.str
+    """item_id is the item's id."""
+    @_builtins.property
+    def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """include names what else to send."""
+
+    def __init__(
+        self,
+        *,
+        conversation_id: _builtins.str = ...,
+        item_id: _builtins.str = ...,
+        include: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation_id", b"conversation_id", "include", b"include", "item_id", b"item_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestGetConversationItemRequest: _TypeAlias = RestGetConversationItemRequest  # noqa: Y015
+
+@_typing.final
+class RestDeleteConversationItemRequest(_message.Message):
+    """RestDeleteConversationItemRequest is the path of an item to delete."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    conversation_id: _builtins.str
+    """conversation_id is the conversation's id."""
+    item_id: _builtins.str
+    """item_id is the item's id."""
+    def __init__(
+        self,
+        *,
+        conversation_id: _builtins.str = ...,
+        item_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation_id", b"conversation_id", "item_id", b"item_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestDeleteConversationItemRequest: _TypeAlias = RestDeleteConversationItemRequest  # noqa: Y015
+
+@_typing.final
 class RestListModelsRequest(_message.Message):
     """RestListModelsRequest has no parameters."""
 
@@ -147,6 +491,23 @@ class RestGetModelRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RestGetModelRequest: _TypeAlias = RestGetModelRequest  # noqa: Y015
+
+@_typing.final
+class RestGetOpenApiRequest(_message.Message):
+    """RestGetOpenApiRequest has no parameters."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RestGetOpenApiRequest: _TypeAlias = RestGetOpenApiRequest  # noqa: Y015
 
 @_typing.final
 class RestGetHealthRequest(_message.Message):

@@ -53,6 +53,66 @@ class RestServiceStub:
                 request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestDeleteResponseRequest.SerializeToString,
                 response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
                 _registered_method=True)
+        self.CancelResponse = channel.unary_unary(
+                '/antiphon.v1.RestService/CancelResponse',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestCancelResponseRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.ListInputItems = channel.unary_unary(
+                '/antiphon.v1.RestService/ListInputItems',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestListInputItemsRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.CompactResponse = channel.unary_unary(
+                '/antiphon.v1.RestService/CompactResponse',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestCompactResponseRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.CountInputTokens = channel.unary_unary(
+                '/antiphon.v1.RestService/CountInputTokens',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestCountInputTokensRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.CreateConversation = channel.unary_unary(
+                '/antiphon.v1.RestService/CreateConversation',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestCreateConversationRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.GetConversation = channel.unary_unary(
+                '/antiphon.v1.RestService/GetConversation',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestGetConversationRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.UpdateConversation = channel.unary_unary(
+                '/antiphon.v1.RestService/UpdateConversation',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestUpdateConversationRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.DeleteConversation = channel.unary_unary(
+                '/antiphon.v1.RestService/DeleteConversation',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestDeleteConversationRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.CreateConversationItems = channel.unary_unary(
+                '/antiphon.v1.RestService/CreateConversationItems',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestCreateConversationItemsRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.ListConversationItems = channel.unary_unary(
+                '/antiphon.v1.RestService/ListConversationItems',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestListConversationItemsRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.GetConversationItem = channel.unary_unary(
+                '/antiphon.v1.RestService/GetConversationItem',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestGetConversationItemRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.DeleteConversationItem = channel.unary_unary(
+                '/antiphon.v1.RestService/DeleteConversationItem',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestDeleteConversationItemRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
         self.ListModels = channel.unary_unary(
                 '/antiphon.v1.RestService/ListModels',
                 request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestListModelsRequest.SerializeToString,
@@ -61,6 +121,11 @@ class RestServiceStub:
         self.GetModel = channel.unary_unary(
                 '/antiphon.v1.RestService/GetModel',
                 request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestGetModelRequest.SerializeToString,
+                response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+                _registered_method=True)
+        self.GetOpenApi = channel.unary_unary(
+                '/antiphon.v1.RestService/GetOpenApi',
+                request_serializer=antiphon_dot_v1_dot_rest__service__pb2.RestGetOpenApiRequest.SerializeToString,
                 response_deserializer=google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
                 _registered_method=True)
         self.GetHealth = channel.unary_unary(
@@ -97,6 +162,90 @@ class RestServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CancelResponse(self, request, context):
+        """CancelResponse stops a response that runs in the background.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListInputItems(self, request, context):
+        """ListInputItems answers with the items that a response was made from.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CompactResponse(self, request, context):
+        """CompactResponse makes a context short.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountInputTokens(self, request, context):
+        """CountInputTokens counts the tokens that a request would have the model read.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateConversation(self, request, context):
+        """CreateConversation makes a conversation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetConversation(self, request, context):
+        """GetConversation answers with a conversation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateConversation(self, request, context):
+        """UpdateConversation replaces a conversation's metadata.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteConversation(self, request, context):
+        """DeleteConversation deletes a conversation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateConversationItems(self, request, context):
+        """CreateConversationItems adds items to the end of a conversation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListConversationItems(self, request, context):
+        """ListConversationItems answers with items of a conversation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetConversationItem(self, request, context):
+        """GetConversationItem answers with an item of a conversation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteConversationItem(self, request, context):
+        """DeleteConversationItem takes an item out of a conversation.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListModels(self, request, context):
         """ListModels answers with the models that can be asked.
         """
@@ -106,6 +255,13 @@ class RestServiceServicer:
 
     def GetModel(self, request, context):
         """GetModel answers with one model.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetOpenApi(self, request, context):
+        """GetOpenApi answers with the OpenAPI document of this surface.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -136,6 +292,66 @@ def add_RestServiceServicer_to_server(servicer, server):
                     request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestDeleteResponseRequest.FromString,
                     response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
             ),
+            'CancelResponse': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelResponse,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestCancelResponseRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'ListInputItems': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListInputItems,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestListInputItemsRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'CompactResponse': grpc.unary_unary_rpc_method_handler(
+                    servicer.CompactResponse,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestCompactResponseRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'CountInputTokens': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountInputTokens,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestCountInputTokensRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'CreateConversation': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateConversation,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestCreateConversationRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'GetConversation': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetConversation,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestGetConversationRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'UpdateConversation': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateConversation,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestUpdateConversationRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'DeleteConversation': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteConversation,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestDeleteConversationRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'CreateConversationItems': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateConversationItems,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestCreateConversationItemsRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'ListConversationItems': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListConversationItems,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestListConversationItemsRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'GetConversationItem': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetConversationItem,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestGetConversationItemRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'DeleteConversationItem': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteConversationItem,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestDeleteConversationItemRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
             'ListModels': grpc.unary_unary_rpc_method_handler(
                     servicer.ListModels,
                     request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestListModelsRequest.FromString,
@@ -144,6 +360,11 @@ def add_RestServiceServicer_to_server(servicer, server):
             'GetModel': grpc.unary_unary_rpc_method_handler(
                     servicer.GetModel,
                     request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestGetModelRequest.FromString,
+                    response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
+            ),
+            'GetOpenApi': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetOpenApi,
+                    request_deserializer=antiphon_dot_v1_dot_rest__service__pb2.RestGetOpenApiRequest.FromString,
                     response_serializer=google_dot_api_dot_httpbody__pb2.HttpBody.SerializeToString,
             ),
             'GetHealth': grpc.unary_unary_rpc_method_handler(
@@ -247,6 +468,330 @@ class RestService:
             _registered_method=True)
 
     @staticmethod
+    def CancelResponse(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/CancelResponse',
+            antiphon_dot_v1_dot_rest__service__pb2.RestCancelResponseRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListInputItems(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/ListInputItems',
+            antiphon_dot_v1_dot_rest__service__pb2.RestListInputItemsRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CompactResponse(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/CompactResponse',
+            antiphon_dot_v1_dot_rest__service__pb2.RestCompactResponseRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountInputTokens(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/CountInputTokens',
+            antiphon_dot_v1_dot_rest__service__pb2.RestCountInputTokensRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateConversation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/CreateConversation',
+            antiphon_dot_v1_dot_rest__service__pb2.RestCreateConversationRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetConversation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/GetConversation',
+            antiphon_dot_v1_dot_rest__service__pb2.RestGetConversationRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateConversation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/UpdateConversation',
+            antiphon_dot_v1_dot_rest__service__pb2.RestUpdateConversationRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteConversation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/DeleteConversation',
+            antiphon_dot_v1_dot_rest__service__pb2.RestDeleteConversationRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateConversationItems(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/CreateConversationItems',
+            antiphon_dot_v1_dot_rest__service__pb2.RestCreateConversationItemsRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListConversationItems(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/ListConversationItems',
+            antiphon_dot_v1_dot_rest__service__pb2.RestListConversationItemsRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetConversationItem(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/GetConversationItem',
+            antiphon_dot_v1_dot_rest__service__pb2.RestGetConversationItemRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteConversationItem(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/DeleteConversationItem',
+            antiphon_dot_v1_dot_rest__service__pb2.RestDeleteConversationItemRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListModels(request,
             target,
             options=(),
@@ -289,6 +834,33 @@ class RestService:
             target,
             '/antiphon.v1.RestService/GetModel',
             antiphon_dot_v1_dot_rest__service__pb2.RestGetModelRequest.SerializeToString,
+            google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetOpenApi(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/antiphon.v1.RestService/GetOpenApi',
+            antiphon_dot_v1_dot_rest__service__pb2.RestGetOpenApiRequest.SerializeToString,
             google_dot_api_dot_httpbody__pb2.HttpBody.FromString,
             options,
             channel_credentials,

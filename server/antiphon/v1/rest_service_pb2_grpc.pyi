@@ -43,10 +43,36 @@ class RestServiceStub:
     """GetResponse answers with a stored response."""
     DeleteResponse: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestDeleteResponseRequest, _httpbody_pb2.HttpBody]
     """DeleteResponse deletes a stored response."""
+    CancelResponse: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestCancelResponseRequest, _httpbody_pb2.HttpBody]
+    """CancelResponse stops a response that runs in the background."""
+    ListInputItems: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestListInputItemsRequest, _httpbody_pb2.HttpBody]
+    """ListInputItems answers with the items that a response was made from."""
+    CompactResponse: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestCompactResponseRequest, _httpbody_pb2.HttpBody]
+    """CompactResponse makes a context short."""
+    CountInputTokens: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestCountInputTokensRequest, _httpbody_pb2.HttpBody]
+    """CountInputTokens counts the tokens that a request would have the model read."""
+    CreateConversation: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestCreateConversationRequest, _httpbody_pb2.HttpBody]
+    """CreateConversation makes a conversation."""
+    GetConversation: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetConversationRequest, _httpbody_pb2.HttpBody]
+    """GetConversation answers with a conversation."""
+    UpdateConversation: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestUpdateConversationRequest, _httpbody_pb2.HttpBody]
+    """UpdateConversation replaces a conversation's metadata."""
+    DeleteConversation: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestDeleteConversationRequest, _httpbody_pb2.HttpBody]
+    """DeleteConversation deletes a conversation."""
+    CreateConversationItems: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestCreateConversationItemsRequest, _httpbody_pb2.HttpBody]
+    """CreateConversationItems adds items to the end of a conversation."""
+    ListConversationItems: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestListConversationItemsRequest, _httpbody_pb2.HttpBody]
+    """ListConversationItems answers with items of a conversation."""
+    GetConversationItem: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetConversationItemRequest, _httpbody_pb2.HttpBody]
+    """GetConversationItem answers with an item of a conversation."""
+    DeleteConversationItem: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestDeleteConversationItemRequest, _httpbody_pb2.HttpBody]
+    """DeleteConversationItem takes an item out of a conversation."""
     ListModels: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestListModelsRequest, _httpbody_pb2.HttpBody]
     """ListModels answers with the models that can be asked."""
     GetModel: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetModelRequest, _httpbody_pb2.HttpBody]
     """GetModel answers with one model."""
+    GetOpenApi: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetOpenApiRequest, _httpbody_pb2.HttpBody]
+    """GetOpenApi answers with the OpenAPI document of this surface."""
     GetHealth: _grpc.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetHealthRequest, _httpbody_pb2.HttpBody]
     """GetHealth answers whether the server is ready."""
 
@@ -64,10 +90,36 @@ class RestServiceAsyncStub(RestServiceStub):
     """GetResponse answers with a stored response."""
     DeleteResponse: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestDeleteResponseRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """DeleteResponse deletes a stored response."""
+    CancelResponse: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestCancelResponseRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """CancelResponse stops a response that runs in the background."""
+    ListInputItems: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestListInputItemsRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """ListInputItems answers with the items that a response was made from."""
+    CompactResponse: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestCompactResponseRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """CompactResponse makes a context short."""
+    CountInputTokens: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestCountInputTokensRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """CountInputTokens counts the tokens that a request would have the model read."""
+    CreateConversation: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestCreateConversationRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """CreateConversation makes a conversation."""
+    GetConversation: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetConversationRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """GetConversation answers with a conversation."""
+    UpdateConversation: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestUpdateConversationRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """UpdateConversation replaces a conversation's metadata."""
+    DeleteConversation: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestDeleteConversationRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """DeleteConversation deletes a conversation."""
+    CreateConversationItems: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestCreateConversationItemsRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """CreateConversationItems adds items to the end of a conversation."""
+    ListConversationItems: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestListConversationItemsRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """ListConversationItems answers with items of a conversation."""
+    GetConversationItem: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetConversationItemRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """GetConversationItem answers with an item of a conversation."""
+    DeleteConversationItem: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestDeleteConversationItemRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """DeleteConversationItem takes an item out of a conversation."""
     ListModels: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestListModelsRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """ListModels answers with the models that can be asked."""
     GetModel: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetModelRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """GetModel answers with one model."""
+    GetOpenApi: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetOpenApiRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
+    """GetOpenApi answers with the OpenAPI document of this surface."""
     GetHealth: _aio.UnaryUnaryMultiCallable[_rest_service_pb2.RestGetHealthRequest, _httpbody_pb2.HttpBody]  # type: ignore[assignment]
     """GetHealth answers whether the server is ready."""
 
@@ -102,6 +154,102 @@ class RestServiceServicer(metaclass=_abc_1.ABCMeta):
         """DeleteResponse deletes a stored response."""
 
     @_abc_1.abstractmethod
+    def CancelResponse(
+        self,
+        request: _rest_service_pb2.RestCancelResponseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """CancelResponse stops a response that runs in the background."""
+
+    @_abc_1.abstractmethod
+    def ListInputItems(
+        self,
+        request: _rest_service_pb2.RestListInputItemsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """ListInputItems answers with the items that a response was made from."""
+
+    @_abc_1.abstractmethod
+    def CompactResponse(
+        self,
+        request: _rest_service_pb2.RestCompactResponseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """CompactResponse makes a context short."""
+
+    @_abc_1.abstractmethod
+    def CountInputTokens(
+        self,
+        request: _rest_service_pb2.RestCountInputTokensRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """CountInputTokens counts the tokens that a request would have the model read."""
+
+    @_abc_1.abstractmethod
+    def CreateConversation(
+        self,
+        request: _rest_service_pb2.RestCreateConversationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """CreateConversation makes a conversation."""
+
+    @_abc_1.abstractmethod
+    def GetConversation(
+        self,
+        request: _rest_service_pb2.RestGetConversationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """GetConversation answers with a conversation."""
+
+    @_abc_1.abstractmethod
+    def UpdateConversation(
+        self,
+        request: _rest_service_pb2.RestUpdateConversationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """UpdateConversation replaces a conversation's metadata."""
+
+    @_abc_1.abstractmethod
+    def DeleteConversation(
+        self,
+        request: _rest_service_pb2.RestDeleteConversationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """DeleteConversation deletes a conversation."""
+
+    @_abc_1.abstractmethod
+    def CreateConversationItems(
+        self,
+        request: _rest_service_pb2.RestCreateConversationItemsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """CreateConversationItems adds items to the end of a conversation."""
+
+    @_abc_1.abstractmethod
+    def ListConversationItems(
+        self,
+        request: _rest_service_pb2.RestListConversationItemsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """ListConversationItems answers with items of a conversation."""
+
+    @_abc_1.abstractmethod
+    def GetConversationItem(
+        self,
+        request: _rest_service_pb2.RestGetConversationItemRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """GetConversationItem answers with an item of a conversation."""
+
+    @_abc_1.abstractmethod
+    def DeleteConversationItem(
+        self,
+        request: _rest_service_pb2.RestDeleteConversationItemRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """DeleteConversationItem takes an item out of a conversation."""
+
+    @_abc_1.abstractmethod
     def ListModels(
         self,
         request: _rest_service_pb2.RestListModelsRequest,
@@ -116,6 +264,14 @@ class RestServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
         """GetModel answers with one model."""
+
+    @_abc_1.abstractmethod
+    def GetOpenApi(
+        self,
+        request: _rest_service_pb2.RestGetOpenApiRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_httpbody_pb2.HttpBody, _abc.Awaitable[_httpbody_pb2.HttpBody]]:
+        """GetOpenApi answers with the OpenAPI document of this surface."""
 
     @_abc_1.abstractmethod
     def GetHealth(

@@ -22,10 +22,20 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from antiphon.v1 import apply_patch_pb2 as antiphon_dot_v1_dot_apply__patch__pb2
+from antiphon.v1 import code_interpreter_pb2 as antiphon_dot_v1_dot_code__interpreter__pb2
+from antiphon.v1 import computer_pb2 as antiphon_dot_v1_dot_computer__pb2
+from antiphon.v1 import custom_tool_pb2 as antiphon_dot_v1_dot_custom__tool__pb2
+from antiphon.v1 import file_search_pb2 as antiphon_dot_v1_dot_file__search__pb2
+from antiphon.v1 import image_generation_pb2 as antiphon_dot_v1_dot_image__generation__pb2
 from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
+from antiphon.v1 import mcp_pb2 as antiphon_dot_v1_dot_mcp__pb2
+from antiphon.v1 import program_pb2 as antiphon_dot_v1_dot_program__pb2
+from antiphon.v1 import shell_pb2 as antiphon_dot_v1_dot_shell__pb2
+from antiphon.v1 import web_search_pb2 as antiphon_dot_v1_dot_web__search__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61ntiphon/v1/tool.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\"d\n\x04Tool\x12-\n\x08\x66unction\x18\x01 \x01(\x0b\x32\x19.antiphon.v1.FunctionToolH\x00\x12\x19\n\x07unknown\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x10\x01H\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"\xf0\x01\n\x0c\x46unctionTool\x12-\n\x04name\x18\x01 \x01(\tB\x1f\xea\xd1\x1d\x02H\x01\xf2\xd1\x1d\x15*\x13[a-zA-Z0-9_-]{1,64}\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x00\x88\x01\x01\x12!\n\nparameters\x18\x03 \x01(\tB\x08\xea\xd1\x1d\x04\x10\x01 \x01H\x01\x88\x01\x01\x12\x1b\n\x06strict\x18\x04 \x01(\x08\x42\x06\xea\xd1\x1d\x02 \x01H\x02\x88\x01\x01\x12%\n\x15\x61\x64\x64itional_properties\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x18\x01\x42\x0e\n\x0c_descriptionB\r\n\x0b_parametersB\t\n\x07_strictb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61ntiphon/v1/tool.proto\x12\x0b\x61ntiphon.v1\x1a\x1d\x61ntiphon/v1/apply_patch.proto\x1a\"antiphon/v1/code_interpreter.proto\x1a\x1a\x61ntiphon/v1/computer.proto\x1a\x1d\x61ntiphon/v1/custom_tool.proto\x1a\x1d\x61ntiphon/v1/file_search.proto\x1a\"antiphon/v1/image_generation.proto\x1a\x16\x61ntiphon/v1/json.proto\x1a\x15\x61ntiphon/v1/mcp.proto\x1a\x19\x61ntiphon/v1/program.proto\x1a\x17\x61ntiphon/v1/shell.proto\x1a\x1c\x61ntiphon/v1/web_search.proto\"\x99\x08\n\x04Tool\x12-\n\x08\x66unction\x18\x01 \x01(\x0b\x32\x19.antiphon.v1.FunctionToolH\x00\x12)\n\x06\x63ustom\x18\x02 \x01(\x0b\x32\x17.antiphon.v1.CustomToolH\x00\x12/\n\tnamespace\x18\x03 \x01(\x0b\x32\x1a.antiphon.v1.NamespaceToolH\x00\x12\x32\n\x0btool_search\x18\x04 \x01(\x0b\x32\x1b.antiphon.v1.ToolSearchToolH\x00\x12\x30\n\nweb_search\x18\x05 \x01(\x0b\x32\x1a.antiphon.v1.WebSearchToolH\x00\x12;\n\x15web_search_2025_08_26\x18\x06 \x01(\x0b\x32\x1a.antiphon.v1.WebSearchToolH\x00\x12?\n\x12web_search_preview\x18\x07 \x01(\x0b\x32!.antiphon.v1.WebSearchPreviewToolH\x00\x12J\n\x1dweb_search_preview_2025_03_11\x18\x08 \x01(\x0b\x32!.antiphon.v1.WebSearchPreviewToolH\x00\x12\x32\n\x0b\x66ile_search\x18\t \x01(\x0b\x32\x1b.antiphon.v1.FileSearchToolH\x00\x12<\n\x10\x63ode_interpreter\x18\n \x01(\x0b\x32 .antiphon.v1.CodeInterpreterToolH\x00\x12<\n\x10image_generation\x18\x0b \x01(\x0b\x32 .antiphon.v1.ImageGenerationToolH\x00\x12-\n\x08\x63omputer\x18\x0c \x01(\x0b\x32\x19.antiphon.v1.ComputerToolH\x00\x12\x43\n\x14\x63omputer_use_preview\x18\r \x01(\x0b\x32#.antiphon.v1.ComputerUsePreviewToolH\x00\x12\'\n\x05shell\x18\x0e \x01(\x0b\x32\x16.antiphon.v1.ShellToolH\x00\x12\x32\n\x0blocal_shell\x18\x0f \x01(\x0b\x32\x1b.antiphon.v1.LocalShellToolH\x00\x12\x32\n\x0b\x61pply_patch\x18\x10 \x01(\x0b\x32\x1b.antiphon.v1.ApplyPatchToolH\x00\x12#\n\x03mcp\x18\x11 \x01(\x0b\x32\x14.antiphon.v1.McpToolH\x00\x12M\n\x19programmatic_tool_calling\x18\x12 \x01(\x0b\x32(.antiphon.v1.ProgrammaticToolCallingToolH\x00\x12\x19\n\x07unknown\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x10\x01H\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"\xcc\x03\n\x0c\x46unctionTool\x12-\n\x04name\x18\x01 \x01(\tB\x1f\xea\xd1\x1d\x02H\x01\xf2\xd1\x1d\x15*\x13[a-zA-Z0-9_-]{1,64}\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tB\x06\xea\xd1\x1d\x02 \x01H\x00\x88\x01\x01\x12\'\n\nparameters\x18\x03 \x01(\tB\x0e\xea\xd1\x1d\x04\x10\x01 \x01\xf2\xd1\x1d\x02H\x01H\x01\x88\x01\x01\x12\x1b\n\x06strict\x18\x04 \x01(\x08\x42\x06\xea\xd1\x1d\x02 \x01H\x02\x88\x01\x01\x12(\n\routput_schema\x18\x05 \x01(\tB\x0c\xea\xd1\x1d\x02\x10\x01\xf2\xd1\x1d\x02H\x01H\x03\x88\x01\x01\x12\"\n\x08is_async\x18\x06 \x01(\x08\x42\x0b\xea\xd1\x1d\x07\n\x05\x61syncH\x04\x88\x01\x01\x12\x1a\n\rdefer_loading\x18\x07 \x01(\x08H\x05\x88\x01\x01\x12\x39\n\x0f\x61llowed_callers\x18\x08 \x03(\tB \xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\x16\x32\x06\x64irect2\x0cprogrammatic\x12%\n\x15\x61\x64\x64itional_properties\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x18\x01\x42\x0e\n\x0c_descriptionB\r\n\x0b_parametersB\t\n\x07_strictB\x10\n\x0e_output_schemaB\x0b\n\t_is_asyncB\x10\n\x0e_defer_loading\"\x93\x01\n\rNamespaceTool\x12\x14\n\x04name\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x1b\n\x0b\x64\x65scription\x18\x02 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12(\n\x05tools\x18\x03 \x03(\x0b\x32\x11.antiphon.v1.ToolB\x06\xea\xd1\x1d\x02H\x01\x12%\n\x15\x61\x64\x64itional_properties\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x18\x01\"\xd3\x01\n\x0eToolSearchTool\x12,\n\texecution\x18\x01 \x01(\tB\x14\xf2\xd1\x1d\x10\x32\x06server2\x06\x63lientH\x00\x88\x01\x01\x12\x18\n\x0b\x64\x65scription\x18\x02 \x01(\tH\x01\x88\x01\x01\x12%\n\nparameters\x18\x03 \x01(\tB\x0c\xea\xd1\x1d\x02\x10\x01\xf2\xd1\x1d\x02H\x01H\x02\x88\x01\x01\x12%\n\x15\x61\x64\x64itional_properties\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x18\x01\x42\x0c\n\n_executionB\x0e\n\x0c_descriptionB\r\n\x0b_parametersb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,13 +51,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FUNCTIONTOOL'].fields_by_name['description']._loaded_options = None
   _globals['_FUNCTIONTOOL'].fields_by_name['description']._serialized_options = b'\352\321\035\002 \001'
   _globals['_FUNCTIONTOOL'].fields_by_name['parameters']._loaded_options = None
-  _globals['_FUNCTIONTOOL'].fields_by_name['parameters']._serialized_options = b'\352\321\035\004\020\001 \001'
+  _globals['_FUNCTIONTOOL'].fields_by_name['parameters']._serialized_options = b'\352\321\035\004\020\001 \001\362\321\035\002H\001'
   _globals['_FUNCTIONTOOL'].fields_by_name['strict']._loaded_options = None
   _globals['_FUNCTIONTOOL'].fields_by_name['strict']._serialized_options = b'\352\321\035\002 \001'
+  _globals['_FUNCTIONTOOL'].fields_by_name['output_schema']._loaded_options = None
+  _globals['_FUNCTIONTOOL'].fields_by_name['output_schema']._serialized_options = b'\352\321\035\002\020\001\362\321\035\002H\001'
+  _globals['_FUNCTIONTOOL'].fields_by_name['is_async']._loaded_options = None
+  _globals['_FUNCTIONTOOL'].fields_by_name['is_async']._serialized_options = b'\352\321\035\007\n\005async'
+  _globals['_FUNCTIONTOOL'].fields_by_name['allowed_callers']._loaded_options = None
+  _globals['_FUNCTIONTOOL'].fields_by_name['allowed_callers']._serialized_options = b'\352\321\035\002(\001\362\321\035\0262\006direct2\014programmatic'
   _globals['_FUNCTIONTOOL'].fields_by_name['additional_properties']._loaded_options = None
   _globals['_FUNCTIONTOOL'].fields_by_name['additional_properties']._serialized_options = b'\352\321\035\002\030\001'
-  _globals['_TOOL']._serialized_start=63
-  _globals['_TOOL']._serialized_end=163
-  _globals['_FUNCTIONTOOL']._serialized_start=166
-  _globals['_FUNCTIONTOOL']._serialized_end=406
+  _globals['_NAMESPACETOOL'].fields_by_name['name']._loaded_options = None
+  _globals['_NAMESPACETOOL'].fields_by_name['name']._serialized_options = b'\352\321\035\002H\001'
+  _globals['_NAMESPACETOOL'].fields_by_name['description']._loaded_options = None
+  _globals['_NAMESPACETOOL'].fields_by_name['description']._serialized_options = b'\352\321\035\002H\001'
+  _globals['_NAMESPACETOOL'].fields_by_name['tools']._loaded_options = None
+  _globals['_NAMESPACETOOL'].fields_by_name['tools']._serialized_options = b'\352\321\035\002H\001'
+  _globals['_NAMESPACETOOL'].fields_by_name['additional_properties']._loaded_options = None
+  _globals['_NAMESPACETOOL'].fields_by_name['additional_properties']._serialized_options = b'\352\321\035\002\030\001'
+  _globals['_TOOLSEARCHTOOL'].fields_by_name['execution']._loaded_options = None
+  _globals['_TOOLSEARCHTOOL'].fields_by_name['execution']._serialized_options = b'\362\321\035\0202\006server2\006client'
+  _globals['_TOOLSEARCHTOOL'].fields_by_name['parameters']._loaded_options = None
+  _globals['_TOOLSEARCHTOOL'].fields_by_name['parameters']._serialized_options = b'\352\321\035\002\020\001\362\321\035\002H\001'
+  _globals['_TOOLSEARCHTOOL'].fields_by_name['additional_properties']._loaded_options = None
+  _globals['_TOOLSEARCHTOOL'].fields_by_name['additional_properties']._serialized_options = b'\352\321\035\002\030\001'
+  _globals['_TOOL']._serialized_start=362
+  _globals['_TOOL']._serialized_end=1411
+  _globals['_FUNCTIONTOOL']._serialized_start=1414
+  _globals['_FUNCTIONTOOL']._serialized_end=1874
+  _globals['_NAMESPACETOOL']._serialized_start=1877
+  _globals['_NAMESPACETOOL']._serialized_end=2024
+  _globals['_TOOLSEARCHTOOL']._serialized_start=2027
+  _globals['_TOOLSEARCHTOOL']._serialized_end=2238
 # @@protoc_insertion_point(module_scope)

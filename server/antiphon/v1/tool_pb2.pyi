@@ -3,16 +3,28 @@
 isort:skip_file
 """
 
+from antiphon.v1 import apply_patch_pb2 as _apply_patch_pb2
+from antiphon.v1 import code_interpreter_pb2 as _code_interpreter_pb2
+from antiphon.v1 import computer_pb2 as _computer_pb2
+from antiphon.v1 import custom_tool_pb2 as _custom_tool_pb2
+from antiphon.v1 import file_search_pb2 as _file_search_pb2
+from antiphon.v1 import image_generation_pb2 as _image_generation_pb2
+from antiphon.v1 import mcp_pb2 as _mcp_pb2
+from antiphon.v1 import program_pb2 as _program_pb2
+from antiphon.v1 import shell_pb2 as _shell_pb2
+from antiphon.v1 import web_search_pb2 as _web_search_pb2
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
 
-if sys.version_info >= (3, 10):
-    from typing import TypeAlias as _TypeAlias
+if sys.version_info >= (3, 11):
+    from typing import TypeAlias as _TypeAlias, Never as _Never
 else:
-    from typing_extensions import TypeAlias as _TypeAlias
+    from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -23,6 +35,23 @@ class Tool(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     FUNCTION_FIELD_NUMBER: _builtins.int
+    CUSTOM_FIELD_NUMBER: _builtins.int
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    TOOL_SEARCH_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_2025_08_26_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_PREVIEW_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_PREVIEW_2025_03_11_FIELD_NUMBER: _builtins.int
+    FILE_SEARCH_FIELD_NUMBER: _builtins.int
+    CODE_INTERPRETER_FIELD_NUMBER: _builtins.int
+    IMAGE_GENERATION_FIELD_NUMBER: _builtins.int
+    COMPUTER_FIELD_NUMBER: _builtins.int
+    COMPUTER_USE_PREVIEW_FIELD_NUMBER: _builtins.int
+    SHELL_FIELD_NUMBER: _builtins.int
+    LOCAL_SHELL_FIELD_NUMBER: _builtins.int
+    APPLY_PATCH_FIELD_NUMBER: _builtins.int
+    MCP_FIELD_NUMBER: _builtins.int
+    PROGRAMMATIC_TOOL_CALLING_FIELD_NUMBER: _builtins.int
     UNKNOWN_FIELD_NUMBER: _builtins.int
     unknown: _builtins.str
     """unknown is a tool of a kind that this schema does not know."""
@@ -30,17 +59,102 @@ class Tool(_message.Message):
     def function(self) -> Global___FunctionTool:
         """function is a function of the client's."""
 
+    @_builtins.property
+    def custom(self) -> _custom_tool_pb2.CustomTool:
+        """custom is a tool of the client's that takes free text."""
+
+    @_builtins.property
+    def namespace(self) -> Global___NamespaceTool:
+        """namespace is a group of functions and custom tools."""
+
+    @_builtins.property
+    def tool_search(self) -> Global___ToolSearchTool:
+        """tool_search finds tools that were left out of the prompt."""
+
+    @_builtins.property
+    def web_search(self) -> _web_search_pb2.WebSearchTool:
+        """web_search searches the web."""
+
+    @_builtins.property
+    def web_search_2025_08_26(self) -> _web_search_pb2.WebSearchTool:
+        """web_search_2025_08_26 is a version of web_search."""
+
+    @_builtins.property
+    def web_search_preview(self) -> _web_search_pb2.WebSearchPreviewTool:
+        """web_search_preview is the preview of web_search."""
+
+    @_builtins.property
+    def web_search_preview_2025_03_11(self) -> _web_search_pb2.WebSearchPreviewTool:
+        """web_search_preview_2025_03_11 is a version of web_search_preview."""
+
+    @_builtins.property
+    def file_search(self) -> _file_search_pb2.FileSearchTool:
+        """file_search searches vector stores."""
+
+    @_builtins.property
+    def code_interpreter(self) -> _code_interpreter_pb2.CodeInterpreterTool:
+        """code_interpreter runs Python."""
+
+    @_builtins.property
+    def image_generation(self) -> _image_generation_pb2.ImageGenerationTool:
+        """image_generation makes pictures."""
+
+    @_builtins.property
+    def computer(self) -> _computer_pb2.ComputerTool:
+        """computer controls a computer."""
+
+    @_builtins.property
+    def computer_use_preview(self) -> _computer_pb2.ComputerUsePreviewTool:
+        """computer_use_preview is the preview of computer."""
+
+    @_builtins.property
+    def shell(self) -> _shell_pb2.ShellTool:
+        """shell runs commands."""
+
+    @_builtins.property
+    def local_shell(self) -> _shell_pb2.LocalShellTool:
+        """local_shell runs commands on the client's computer."""
+
+    @_builtins.property
+    def apply_patch(self) -> _apply_patch_pb2.ApplyPatchTool:
+        """apply_patch changes files."""
+
+    @_builtins.property
+    def mcp(self) -> _mcp_pb2.McpTool:
+        """mcp gives the tools of an MCP server."""
+
+    @_builtins.property
+    def programmatic_tool_calling(self) -> _program_pb2.ProgrammaticToolCallingTool:
+        """programmatic_tool_calling lets the model call tools from a program."""
+
     def __init__(
         self,
         *,
         function: Global___FunctionTool | None = ...,
+        custom: _custom_tool_pb2.CustomTool | None = ...,
+        namespace: Global___NamespaceTool | None = ...,
+        tool_search: Global___ToolSearchTool | None = ...,
+        web_search: _web_search_pb2.WebSearchTool | None = ...,
+        web_search_2025_08_26: _web_search_pb2.WebSearchTool | None = ...,
+        web_search_preview: _web_search_pb2.WebSearchPreviewTool | None = ...,
+        web_search_preview_2025_03_11: _web_search_pb2.WebSearchPreviewTool | None = ...,
+        file_search: _file_search_pb2.FileSearchTool | None = ...,
+        code_interpreter: _code_interpreter_pb2.CodeInterpreterTool | None = ...,
+        image_generation: _image_generation_pb2.ImageGenerationTool | None = ...,
+        computer: _computer_pb2.ComputerTool | None = ...,
+        computer_use_preview: _computer_pb2.ComputerUsePreviewTool | None = ...,
+        shell: _shell_pb2.ShellTool | None = ...,
+        local_shell: _shell_pb2.LocalShellTool | None = ...,
+        apply_patch: _apply_patch_pb2.ApplyPatchTool | None = ...,
+        mcp: _mcp_pb2.McpTool | None = ...,
+        programmatic_tool_calling: _program_pb2.ProgrammaticToolCallingTool | None = ...,
         unknown: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["function", b"function", "kind", b"kind", "unknown", b"unknown"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["apply_patch", b"apply_patch", "code_interpreter", b"code_interpreter", "computer", b"computer", "computer_use_preview", b"computer_use_preview", "custom", b"custom", "file_search", b"file_search", "function", b"function", "image_generation", b"image_generation", "kind", b"kind", "local_shell", b"local_shell", "mcp", b"mcp", "namespace", b"namespace", "programmatic_tool_calling", b"programmatic_tool_calling", "shell", b"shell", "tool_search", b"tool_search", "unknown", b"unknown", "web_search", b"web_search", "web_search_2025_08_26", b"web_search_2025_08_26", "web_search_preview", b"web_search_preview", "web_search_preview_2025_03_11", b"web_search_preview_2025_03_11"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["function", b"function", "kind", b"kind", "unknown", b"unknown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["apply_patch", b"apply_patch", "code_interpreter", b"code_interpreter", "computer", b"computer", "computer_use_preview", b"computer_use_preview", "custom", b"custom", "file_search", b"file_search", "function", b"function", "image_generation", b"image_generation", "kind", b"kind", "local_shell", b"local_shell", "mcp", b"mcp", "namespace", b"namespace", "programmatic_tool_calling", b"programmatic_tool_calling", "shell", b"shell", "tool_search", b"tool_search", "unknown", b"unknown", "web_search", b"web_search", "web_search_2025_08_26", b"web_search_2025_08_26", "web_search_preview", b"web_search_preview", "web_search_preview_2025_03_11", b"web_search_preview_2025_03_11"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["function", "unknown"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["function", "custom", "namespace", "tool_search", "web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11", "file_search", "code_interpreter", "image_generation", "computer", "computer_use_preview", "shell", "local_shell", "apply_patch", "mcp", "programmatic_tool_calling", "unknown"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -56,6 +170,10 @@ class FunctionTool(_message.Message):
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     PARAMETERS_FIELD_NUMBER: _builtins.int
     STRICT_FIELD_NUMBER: _builtins.int
+    OUTPUT_SCHEMA_FIELD_NUMBER: _builtins.int
+    IS_ASYNC_FIELD_NUMBER: _builtins.int
+    DEFER_LOADING_FIELD_NUMBER: _builtins.int
+    ALLOWED_CALLERS_FIELD_NUMBER: _builtins.int
     ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """name is the function's name."""
@@ -65,8 +183,20 @@ class FunctionTool(_message.Message):
     """parameters is the JSON Schema of the arguments."""
     strict: _builtins.bool
     """strict holds the model to the schema."""
+    output_schema: _builtins.str
+    """output_schema is the JSON Schema of the output, where that is JSON."""
+    is_async: _builtins.bool
+    """is_async says whether an output may come in a later turn."""
+    defer_loading: _builtins.bool
+    """defer_loading leaves the function out of the prompt until tool search finds
+    it.
+    """
     additional_properties: _builtins.str
     """additional_properties are members that this schema does not know."""
+    @_builtins.property
+    def allowed_callers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """allowed_callers are what may call the function."""
+
     def __init__(
         self,
         *,
@@ -74,23 +204,120 @@ class FunctionTool(_message.Message):
         description: _builtins.str | None = ...,
         parameters: _builtins.str | None = ...,
         strict: _builtins.bool | None = ...,
+        output_schema: _builtins.str | None = ...,
+        is_async: _builtins.bool | None = ...,
+        defer_loading: _builtins.bool | None = ...,
+        allowed_callers: _abc.Iterable[_builtins.str] | None = ...,
         additional_properties: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_description", b"_description", "_parameters", b"_parameters", "_strict", b"_strict", "description", b"description", "parameters", b"parameters", "strict", b"strict"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_defer_loading", b"_defer_loading", "_description", b"_description", "_is_async", b"_is_async", "_output_schema", b"_output_schema", "_parameters", b"_parameters", "_strict", b"_strict", "defer_loading", b"defer_loading", "description", b"description", "is_async", b"is_async", "output_schema", b"output_schema", "parameters", b"parameters", "strict", b"strict"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_description", b"_description", "_parameters", b"_parameters", "_strict", b"_strict", "additional_properties", b"additional_properties", "description", b"description", "name", b"name", "parameters", b"parameters", "strict", b"strict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_defer_loading", b"_defer_loading", "_description", b"_description", "_is_async", b"_is_async", "_output_schema", b"_output_schema", "_parameters", b"_parameters", "_strict", b"_strict", "additional_properties", b"additional_properties", "allowed_callers", b"allowed_callers", "defer_loading", b"defer_loading", "description", b"description", "is_async", b"is_async", "name", b"name", "output_schema", b"output_schema", "parameters", b"parameters", "strict", b"strict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__defer_loading: _TypeAlias = _typing.Literal["defer_loading"]  # noqa: Y015
+    _WhichOneofArgType__defer_loading: _TypeAlias = _typing.Literal["_defer_loading", b"_defer_loading"]  # noqa: Y015
     _WhichOneofReturnType__description: _TypeAlias = _typing.Literal["description"]  # noqa: Y015
     _WhichOneofArgType__description: _TypeAlias = _typing.Literal["_description", b"_description"]  # noqa: Y015
+    _WhichOneofReturnType__is_async: _TypeAlias = _typing.Literal["is_async"]  # noqa: Y015
+    _WhichOneofArgType__is_async: _TypeAlias = _typing.Literal["_is_async", b"_is_async"]  # noqa: Y015
+    _WhichOneofReturnType__output_schema: _TypeAlias = _typing.Literal["output_schema"]  # noqa: Y015
+    _WhichOneofArgType__output_schema: _TypeAlias = _typing.Literal["_output_schema", b"_output_schema"]  # noqa: Y015
     _WhichOneofReturnType__parameters: _TypeAlias = _typing.Literal["parameters"]  # noqa: Y015
     _WhichOneofArgType__parameters: _TypeAlias = _typing.Literal["_parameters", b"_parameters"]  # noqa: Y015
     _WhichOneofReturnType__strict: _TypeAlias = _typing.Literal["strict"]  # noqa: Y015
     _WhichOneofArgType__strict: _TypeAlias = _typing.Literal["_strict", b"_strict"]  # noqa: Y015
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__defer_loading) -> _WhichOneofReturnType__defer_loading | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__is_async) -> _WhichOneofReturnType__is_async | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__output_schema) -> _WhichOneofReturnType__output_schema | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__parameters) -> _WhichOneofReturnType__parameters | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__strict) -> _WhichOneofReturnType__strict | None: ...
 
 Global___FunctionTool: _TypeAlias = FunctionTool  # noqa: Y015
+
+@_typing.final
+class NamespaceTool(_message.Message):
+    """NamespaceTool is a group of functions and custom tools."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    TOOLS_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """name is the group's name in calls."""
+    description: _builtins.str
+    """description says what the group is for."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    @_builtins.property
+    def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___Tool]:
+        """tools are the functions and custom tools."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        tools: _abc.Iterable[Global___Tool] | None = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional_properties", b"additional_properties", "description", b"description", "name", b"name", "tools", b"tools"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NamespaceTool: _TypeAlias = NamespaceTool  # noqa: Y015
+
+@_typing.final
+class ToolSearchTool(_message.Message):
+    """ToolSearchTool finds tools that were left out of the prompt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    PARAMETERS_FIELD_NUMBER: _builtins.int
+    ADDITIONAL_PROPERTIES_FIELD_NUMBER: _builtins.int
+    execution: _builtins.str
+    """execution says who searches."""
+    description: _builtins.str
+    """description says what there is to find, for a client that searches."""
+    parameters: _builtins.str
+    """parameters is the JSON Schema of the arguments, for a client that searches."""
+    additional_properties: _builtins.str
+    """additional_properties are members that this schema does not know."""
+    def __init__(
+        self,
+        *,
+        execution: _builtins.str | None = ...,
+        description: _builtins.str | None = ...,
+        parameters: _builtins.str | None = ...,
+        additional_properties: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_description", b"_description", "_execution", b"_execution", "_parameters", b"_parameters", "description", b"description", "execution", b"execution", "parameters", b"parameters"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_description", b"_description", "_execution", b"_execution", "_parameters", b"_parameters", "additional_properties", b"additional_properties", "description", b"description", "execution", b"execution", "parameters", b"parameters"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__description: _TypeAlias = _typing.Literal["description"]  # noqa: Y015
+    _WhichOneofArgType__description: _TypeAlias = _typing.Literal["_description", b"_description"]  # noqa: Y015
+    _WhichOneofReturnType__execution: _TypeAlias = _typing.Literal["execution"]  # noqa: Y015
+    _WhichOneofArgType__execution: _TypeAlias = _typing.Literal["_execution", b"_execution"]  # noqa: Y015
+    _WhichOneofReturnType__parameters: _TypeAlias = _typing.Literal["parameters"]  # noqa: Y015
+    _WhichOneofArgType__parameters: _TypeAlias = _typing.Literal["_parameters", b"_parameters"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__description) -> _WhichOneofReturnType__description | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__execution) -> _WhichOneofReturnType__execution | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__parameters) -> _WhichOneofReturnType__parameters | None: ...
+
+Global___ToolSearchTool: _TypeAlias = ToolSearchTool  # noqa: Y015

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61ntiphon/v1/usage.proto\x12\x0b\x61ntiphon.v1\"\xd2\x01\n\rResponseUsage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12=\n\x14input_tokens_details\x18\x02 \x01(\x0b\x32\x1f.antiphon.v1.InputTokensDetails\x12\x15\n\routput_tokens\x18\x03 \x01(\x03\x12?\n\x15output_tokens_details\x18\x04 \x01(\x0b\x32 .antiphon.v1.OutputTokensDetails\x12\x14\n\x0ctotal_tokens\x18\x05 \x01(\x03\"G\n\x12InputTokensDetails\x12\x15\n\rcached_tokens\x18\x01 \x01(\x03\x12\x1a\n\x12\x63\x61\x63he_write_tokens\x18\x02 \x01(\x03\"/\n\x13OutputTokensDetails\x12\x18\n\x10reasoning_tokens\x18\x01 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61ntiphon/v1/usage.proto\x12\x0b\x61ntiphon.v1\"\xd2\x01\n\rResponseUsage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12=\n\x14input_tokens_details\x18\x02 \x01(\x0b\x32\x1f.antiphon.v1.InputTokensDetails\x12\x15\n\routput_tokens\x18\x03 \x01(\x03\x12?\n\x15output_tokens_details\x18\x04 \x01(\x0b\x32 .antiphon.v1.OutputTokensDetails\x12\x14\n\x0ctotal_tokens\x18\x05 \x01(\x03\"\x91\x01\n\x12InputTokensDetails\x12\x15\n\rcached_tokens\x18\x01 \x01(\x03\x12\x1a\n\x12\x63\x61\x63he_write_tokens\x18\x02 \x01(\x03\x12H\n\x1a\x63\x61\x63he_write_tokens_details\x18\x03 \x01(\x0b\x32$.antiphon.v1.CacheWriteTokensDetails\"I\n\x17\x43\x61\x63heWriteTokensDetails\x12\x16\n\x0ettl_30m_tokens\x18\x01 \x01(\x03\x12\x16\n\x0ettl_12h_tokens\x18\x02 \x01(\x03\"/\n\x13OutputTokensDetails\x12\x18\n\x10reasoning_tokens\x18\x01 \x01(\x03\"r\n\tToolUsage\x12\x34\n\timage_gen\x18\x01 \x01(\x0b\x32!.antiphon.v1.ImageGenerationUsage\x12/\n\nweb_search\x18\x02 \x01(\x0b\x32\x1b.antiphon.v1.WebSearchUsage\"\xcc\x02\n\x14ImageGenerationUsage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12=\n\x14input_tokens_details\x18\x02 \x01(\x0b\x32\x1f.antiphon.v1.ImageTokensDetails\x12\x15\n\routput_tokens\x18\x03 \x01(\x03\x12>\n\x15output_tokens_details\x18\x04 \x01(\x0b\x32\x1f.antiphon.v1.ImageTokensDetails\x12\x14\n\x0ctotal_tokens\x18\x05 \x01(\x03\x12\x1a\n\rcached_tokens\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x44\n\x15\x63\x61\x63hed_tokens_details\x18\x07 \x01(\x0b\x32%.antiphon.v1.CachedImageTokensDetailsB\x10\n\x0e_cached_tokens\"?\n\x12ImageTokensDetails\x12\x14\n\x0cimage_tokens\x18\x01 \x01(\x03\x12\x13\n\x0btext_tokens\x18\x02 \x01(\x03\"S\n\x18\x43\x61\x63hedImageTokensDetails\x12\x1b\n\x13\x63\x61\x63hed_image_tokens\x18\x01 \x01(\x03\x12\x1a\n\x12\x63\x61\x63hed_text_tokens\x18\x02 \x01(\x03\"&\n\x0eWebSearchUsage\x12\x14\n\x0cnum_requests\x18\x01 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,8 +33,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_RESPONSEUSAGE']._serialized_start=41
   _globals['_RESPONSEUSAGE']._serialized_end=251
-  _globals['_INPUTTOKENSDETAILS']._serialized_start=253
-  _globals['_INPUTTOKENSDETAILS']._serialized_end=324
-  _globals['_OUTPUTTOKENSDETAILS']._serialized_start=326
-  _globals['_OUTPUTTOKENSDETAILS']._serialized_end=373
+  _globals['_INPUTTOKENSDETAILS']._serialized_start=254
+  _globals['_INPUTTOKENSDETAILS']._serialized_end=399
+  _globals['_CACHEWRITETOKENSDETAILS']._serialized_start=401
+  _globals['_CACHEWRITETOKENSDETAILS']._serialized_end=474
+  _globals['_OUTPUTTOKENSDETAILS']._serialized_start=476
+  _globals['_OUTPUTTOKENSDETAILS']._serialized_end=523
+  _globals['_TOOLUSAGE']._serialized_start=525
+  _globals['_TOOLUSAGE']._serialized_end=639
+  _globals['_IMAGEGENERATIONUSAGE']._serialized_start=642
+  _globals['_IMAGEGENERATIONUSAGE']._serialized_end=974
+  _globals['_IMAGETOKENSDETAILS']._serialized_start=976
+  _globals['_IMAGETOKENSDETAILS']._serialized_end=1039
+  _globals['_CACHEDIMAGETOKENSDETAILS']._serialized_start=1041
+  _globals['_CACHEDIMAGETOKENSDETAILS']._serialized_end=1124
+  _globals['_WEBSEARCHUSAGE']._serialized_start=1126
+  _globals['_WEBSEARCHUSAGE']._serialized_end=1164
 # @@protoc_insertion_point(module_scope)

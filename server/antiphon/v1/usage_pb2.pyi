@@ -66,23 +66,55 @@ class InputTokensDetails(_message.Message):
 
     CACHED_TOKENS_FIELD_NUMBER: _builtins.int
     CACHE_WRITE_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHE_WRITE_TOKENS_DETAILS_FIELD_NUMBER: _builtins.int
     cached_tokens: _builtins.int
     """cached_tokens is the number of tokens taken from a cache."""
     cache_write_tokens: _builtins.int
     """cache_write_tokens is the number of tokens written to a cache."""
+    @_builtins.property
+    def cache_write_tokens_details(self) -> Global___CacheWriteTokensDetails:
+        """cache_write_tokens_details breaks cache_write_tokens down."""
+
     def __init__(
         self,
         *,
         cached_tokens: _builtins.int = ...,
         cache_write_tokens: _builtins.int = ...,
+        cache_write_tokens_details: Global___CacheWriteTokensDetails | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["cache_write_tokens_details", b"cache_write_tokens_details"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_write_tokens", b"cache_write_tokens", "cached_tokens", b"cached_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_write_tokens", b"cache_write_tokens", "cache_write_tokens_details", b"cache_write_tokens_details", "cached_tokens", b"cached_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___InputTokensDetails: _TypeAlias = InputTokensDetails  # noqa: Y015
+
+@_typing.final
+class CacheWriteTokensDetails(_message.Message):
+    """CacheWriteTokensDetails breaks the tokens written to a cache down."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TTL_30M_TOKENS_FIELD_NUMBER: _builtins.int
+    TTL_12H_TOKENS_FIELD_NUMBER: _builtins.int
+    ttl_30m_tokens: _builtins.int
+    """ttl_30m_tokens is the number of tokens kept for 30 minutes."""
+    ttl_12h_tokens: _builtins.int
+    """ttl_12h_tokens is the number of tokens kept for 12 hours."""
+    def __init__(
+        self,
+        *,
+        ttl_30m_tokens: _builtins.int = ...,
+        ttl_12h_tokens: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ttl_12h_tokens", b"ttl_12h_tokens", "ttl_30m_tokens", b"ttl_30m_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CacheWriteTokensDetails: _TypeAlias = CacheWriteTokensDetails  # noqa: Y015
 
 @_typing.final
 class OutputTokensDetails(_message.Message):
@@ -105,3 +137,161 @@ class OutputTokensDetails(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OutputTokensDetails: _TypeAlias = OutputTokensDetails  # noqa: Y015
+
+@_typing.final
+class ToolUsage(_message.Message):
+    """ToolUsage counts what the hosted tools of one response used."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMAGE_GEN_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def image_gen(self) -> Global___ImageGenerationUsage:
+        """image_gen counts the tokens of pictures."""
+
+    @_builtins.property
+    def web_search(self) -> Global___WebSearchUsage:
+        """web_search counts the searches of the web."""
+
+    def __init__(
+        self,
+        *,
+        image_gen: Global___ImageGenerationUsage | None = ...,
+        web_search: Global___WebSearchUsage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["image_gen", b"image_gen", "web_search", b"web_search"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["image_gen", b"image_gen", "web_search", b"web_search"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToolUsage: _TypeAlias = ToolUsage  # noqa: Y015
+
+@_typing.final
+class ImageGenerationUsage(_message.Message):
+    """ImageGenerationUsage counts the tokens of pictures."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    INPUT_TOKENS_DETAILS_FIELD_NUMBER: _builtins.int
+    OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    OUTPUT_TOKENS_DETAILS_FIELD_NUMBER: _builtins.int
+    TOTAL_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHED_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHED_TOKENS_DETAILS_FIELD_NUMBER: _builtins.int
+    input_tokens: _builtins.int
+    """input_tokens is the number of tokens read."""
+    output_tokens: _builtins.int
+    """output_tokens is the number of tokens written."""
+    total_tokens: _builtins.int
+    """total_tokens is the sum of both."""
+    cached_tokens: _builtins.int
+    """cached_tokens is the number of tokens taken from a cache, where known."""
+    @_builtins.property
+    def input_tokens_details(self) -> Global___ImageTokensDetails:
+        """input_tokens_details breaks input_tokens down."""
+
+    @_builtins.property
+    def output_tokens_details(self) -> Global___ImageTokensDetails:
+        """output_tokens_details breaks output_tokens down."""
+
+    @_builtins.property
+    def cached_tokens_details(self) -> Global___CachedImageTokensDetails:
+        """cached_tokens_details breaks cached_tokens down."""
+
+    def __init__(
+        self,
+        *,
+        input_tokens: _builtins.int = ...,
+        input_tokens_details: Global___ImageTokensDetails | None = ...,
+        output_tokens: _builtins.int = ...,
+        output_tokens_details: Global___ImageTokensDetails | None = ...,
+        total_tokens: _builtins.int = ...,
+        cached_tokens: _builtins.int | None = ...,
+        cached_tokens_details: Global___CachedImageTokensDetails | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens", "cached_tokens", b"cached_tokens", "cached_tokens_details", b"cached_tokens_details", "input_tokens_details", b"input_tokens_details", "output_tokens_details", b"output_tokens_details"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens", "cached_tokens", b"cached_tokens", "cached_tokens_details", b"cached_tokens_details", "input_tokens", b"input_tokens", "input_tokens_details", b"input_tokens_details", "output_tokens", b"output_tokens", "output_tokens_details", b"output_tokens_details", "total_tokens", b"total_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cached_tokens: _TypeAlias = _typing.Literal["cached_tokens"]  # noqa: Y015
+    _WhichOneofArgType__cached_tokens: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cached_tokens) -> _WhichOneofReturnType__cached_tokens | None: ...
+
+Global___ImageGenerationUsage: _TypeAlias = ImageGenerationUsage  # noqa: Y015
+
+@_typing.final
+class ImageTokensDetails(_message.Message):
+    """ImageTokensDetails breaks the tokens of pictures down."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMAGE_TOKENS_FIELD_NUMBER: _builtins.int
+    TEXT_TOKENS_FIELD_NUMBER: _builtins.int
+    image_tokens: _builtins.int
+    """image_tokens is the number of tokens of pictures."""
+    text_tokens: _builtins.int
+    """text_tokens is the number of tokens of text."""
+    def __init__(
+        self,
+        *,
+        image_tokens: _builtins.int = ...,
+        text_tokens: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["image_tokens", b"image_tokens", "text_tokens", b"text_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImageTokensDetails: _TypeAlias = ImageTokensDetails  # noqa: Y015
+
+@_typing.final
+class CachedImageTokensDetails(_message.Message):
+    """CachedImageTokensDetails breaks the tokens taken from a cache down."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CACHED_IMAGE_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHED_TEXT_TOKENS_FIELD_NUMBER: _builtins.int
+    cached_image_tokens: _builtins.int
+    """cached_image_tokens is the number of tokens of pictures."""
+    cached_text_tokens: _builtins.int
+    """cached_text_tokens is the number of tokens of text."""
+    def __init__(
+        self,
+        *,
+        cached_image_tokens: _builtins.int = ...,
+        cached_text_tokens: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cached_image_tokens", b"cached_image_tokens", "cached_text_tokens", b"cached_text_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CachedImageTokensDetails: _TypeAlias = CachedImageTokensDetails  # noqa: Y015
+
+@_typing.final
+class WebSearchUsage(_message.Message):
+    """WebSearchUsage counts the searches of the web."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUM_REQUESTS_FIELD_NUMBER: _builtins.int
+    num_requests: _builtins.int
+    """num_requests is the number of searches that cost something."""
+    def __init__(
+        self,
+        *,
+        num_requests: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["num_requests", b"num_requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WebSearchUsage: _TypeAlias = WebSearchUsage  # noqa: Y015

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from antiphon.core.errors import ApiError, invalid
+from typing import NoReturn
+
+from antiphon.core.errors import ApiError, ErrorKind, invalid
 from antiphon.core.scope import Scope
 from antiphon.engine.engine import Engine
 from antiphon.json import InvalidValue, check
 from antiphon.transports.grpc.status import Context, refuse
 from antiphon.v1 import responses_service_pb2 as pb
+from antiphon.v1.compacted_response_pb2 import CompactedResponse
+from antiphon.v1.item_pb2 import ItemPage
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.responses_service_pb2_grpc import ResponsesServiceServicer
 
@@ -70,3 +74,28 @@ class ResponsesServicer(ResponsesServiceServicer):
         except ApiError as error:
             await refuse(context, error)
         return pb.DeleteResponseResponse(id=request.response_id, deleted=True)
+
+    async def StreamResponseEvents(  # type: ignore[override]
+        self, request: pb.StreamResponseEventsRequest, context: Context
+    ) -> None:
+        await _not_built(context)
+
+    async def CancelResponse(self, request: pb.CancelResponseRequest, context: Context) -> Response:
+        await _not_built(context)
+
+    async def ListInputItems(self, request: pb.ListInputItemsRequest, context: Context) -> ItemPage:
+        await _not_built(context)
+
+    async def CompactResponse(
+        self, request: pb.CompactResponseRequest, context: Context
+    ) -> CompactedResponse:
+        await _not_built(context)
+
+    async def CountInputTokens(
+        self, request: pb.CountInputTokensRequest, context: Context
+    ) -> pb.CountInputTokensResponse:
+        await _not_built(context)
+
+
+async def _not_built(context: Context) -> NoReturn:
+    await refuse(context, ApiError(ErrorKind.NOT_BUILT, "This operation is not built yet."))

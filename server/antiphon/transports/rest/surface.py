@@ -56,7 +56,8 @@ class RestSurface:
             request: the request.
         """
         try:
-            return await self._operations[request.operation](request)
+            operation = self._operations.get(request.operation, _not_built)
+            return await operation(request)
         except InvalidValue as error:
             return error_reply(invalid(error))
         except ApiError as error:
@@ -98,6 +99,10 @@ class RestSurface:
 
     async def _get_health(self, request: RestRequest) -> RestReply:
         return _json('{"status":"ok"}')
+
+
+async def _not_built(request: RestRequest) -> RestReply:
+    raise ApiError(ErrorKind.NOT_BUILT, "This operation is not built yet.")
 
 
 def _json(text: str) -> RestReply:
