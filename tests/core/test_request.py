@@ -4,7 +4,8 @@ from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.request import check_request, input_items, new_response
 from antiphon.json import decode
 from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
-from antiphon.v1.item_pb2 import Item, ItemList, Message, Role
+from antiphon.v1.item_pb2 import Item, ItemList
+from antiphon.v1.message_pb2 import Message, Role
 from antiphon.v1.response_pb2 import Response, ResponseStatus
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 from antiphon.v1.tool_pb2 import Tool

@@ -9,7 +9,9 @@ from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone
 from antiphon.core.sequencer import BackendFault, Sequencer
 from antiphon.core.tokens import usage
 from antiphon.v1.event_pb2 import ResponseStreamEvent
-from antiphon.v1.item_pb2 import Item, ItemStatus, Message, Role
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.item_status_pb2 import ItemStatus
+from antiphon.v1.message_pb2 import Message, Role
 from antiphon.v1.response_pb2 import Response, ResponseStatus
 from tests.support.stream import check_stream, message_text
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from antiphon.core.event import event_type
 from antiphon.v1.event_pb2 import ResponseStreamEvent
-from antiphon.v1.item_pb2 import Item, ItemStatus
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.item_status_pb2 import ItemStatus
 from antiphon.v1.response_pb2 import Response, ResponseStatus
 
 __all__ = ["TERMINAL", "check_stream", "message_text"]
