@@ -104,7 +104,11 @@ class App:
             GatewayError: the gateway did not start.
         """
         settings = self._settings
-        surface = RestSurface(self._engine, max_body_bytes=settings.max_body_bytes)
+        surface = RestSurface(
+            self._engine,
+            max_body_bytes=settings.max_body_bytes,
+            strict_fields=settings.strict_fields,
+        )
         self._server.add_generic_rpc_handlers((rest_handlers(surface),))
         add_ResponsesServiceServicer_to_server(ResponsesServicer(self._engine), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)

@@ -59,14 +59,22 @@ SECRETS = {
 def fitted(value: Any, key: str = "") -> Any:
     """Returns a sample with the few values that no type of the SDK tells.
 
-    Times are whole seconds, labels are strings, and a message that steers has a status like others.
+    Times are whole seconds, labels are strings, a message that steers has a status like others,
+    and the roles are those that a client can send.
     """
     if key in {"created_at", "completed_at"}:
         return 1_700_000_000
+    if key == "role":
+        return value if value in {"user", "assistant", "system", "developer"} else "assistant"
     if key == "metadata":
         return {"label": "value"}
     if key == "status" and value == samples(str)[0]:
         return "completed"
+    if isinstance(value, dict) and value.get("type") == "additional_tools":
+        value = {**value, "role": "developer"}
+        return {
+            name: each if name == "role" else fitted(each, name) for name, each in value.items()
+        }
     if isinstance(value, dict):
         return {name: fitted(each, name) for name, each in value.items()}
     if isinstance(value, list):

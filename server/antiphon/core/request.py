@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.ids import check_id
+from antiphon.json import redact
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
 from antiphon.v1.item_pb2 import Item
@@ -31,6 +32,7 @@ def check_request(request: CreateResponseRequest) -> None:
     if not request.HasField("model"):
         raise _missing("model")
     kind = request.WhichOneof("input")
+    _check_built(request)
     if not request.HasField("previous_response_id"):
         # A continuing request may go without input; one that begins has nothing else to say.
         if kind is None:
@@ -39,12 +41,40 @@ def check_request(request: CreateResponseRequest) -> None:
             raise _refused("input", "'input' must have at least 1 element.", "empty_array")
     else:
         check_id(request.previous_response_id, "previous_response_id")
-    if request.background:
-        raise _not_built("background")
-    if request.tool_choice_mode == "required":
-        raise _not_built("tool_choice")
     if request.HasField("stream_options") and not request.stream:
         raise _refused("stream_options", "'stream_options' needs 'stream' to be true.")
+
+
+def _check_built(request: CreateResponseRequest) -> None:
+    """Refuses by name what the API has and this server has not yet; nothing is dropped silently."""
+    for name, key in _NOT_BUILT:
+        if _given(request, name):
+            raise _not_built(key)
+    if request.background:
+        raise _not_built("background")
+    if request.tool_choice_mode == "required" or request.HasField("tool_choice_tool"):
+        raise _not_built("tool_choice")
+    if request.text.format.WhichOneof("kind") not in (None, "text"):
+        raise _not_built("text.format")
+
+
+_NOT_BUILT: Final = (
+    ("agent_id", "agent_id"),
+    ("background_options", "background_options"),
+    ("context_management", "context_management"),
+    ("conversation_id", "conversation_id"),
+    ("conversation_reference", "conversation"),
+    ("conversation_text", "conversation"),
+    ("moderation", "moderation"),
+    ("prompt", "prompt"),
+)
+"""The fields that are refused, and the JSON keys they stand for."""
+
+
+def _given(request: Any, name: str) -> bool:
+    """Whether a field is set, or has an element."""
+    field = request.DESCRIPTOR.fields_by_name[name]
+    return bool(getattr(request, name) if field.is_repeated else request.HasField(name))
 
 
 def _missing(param: str) -> ApiError:
@@ -76,6 +106,7 @@ def input_items(request: CreateResponseRequest) -> Iterator[Item]:
     for given in request.input_list.items:
         item = Item()
         item.CopyFrom(given)
+        redact(item)
         message = item.message
         if item.HasField("message") and message.WhichOneof("content") == "content_text":
             text = message.content_text
@@ -121,18 +152,20 @@ def new_response(
         response.service_tier = request.service_tier
     if request.tool_choice_mode:
         response.tool_choice_mode = request.tool_choice_mode
+    elif request.HasField("tool_choice_tool"):
+        response.tool_choice_tool.CopyFrom(request.tool_choice_tool)
     if request.HasField("instructions"):
         response.instructions_text = request.instructions
     given: Any = request
     for name in _ECHOED:
         if given.HasField(name):
             setattr(response, name, getattr(given, name))
-    if request.HasField("reasoning"):
-        response.reasoning.CopyFrom(request.reasoning)
-    if request.HasField("text"):
-        response.text.CopyFrom(request.text)
+    for name in _ECHOED_WHOLE:
+        if given.HasField(name):
+            getattr(response, name).CopyFrom(getattr(given, name))
     if not response.text.HasField("format"):
         response.text.format.text.SetInParent()
+    redact(response)
     return response
 
 
@@ -141,9 +174,12 @@ _ECHOED: Final = (
     "max_tool_calls",
     "previous_response_id",
     "prompt_cache_key",
+    "prompt_cache_retention",
+    "provider_options",
     "safety_identifier",
     "user",
 )
+_ECHOED_WHOLE: Final = ("access_programs", "image", "prompt_cache_options", "reasoning", "text")
 
 
 def _or(request: Any, name: str, default: T) -> T:

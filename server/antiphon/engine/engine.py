@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from antiphon.backends.protocol import Call, Models
+from antiphon.core.calls import check_calls, open_calls
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.event import Snapshot
 from antiphon.core.ids import check_id, new_id
@@ -14,7 +15,7 @@ from antiphon.core.request import check_request, input_items, new_response
 from antiphon.core.scope import Scope
 from antiphon.core.tokens import count_items
 from antiphon.engine.run import Run
-from antiphon.stores.protocol import Store, Turn, TurnContent
+from antiphon.stores.protocol import Store, Turn, TurnContent, TurnEnd
 from antiphon.v1.item_pb2 import Item, ItemList
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
@@ -57,6 +58,11 @@ class Engine:
         """The names of the models that are listed."""
         return self._models.names()
 
+    @property
+    def running(self) -> int:
+        """The number of responses that are being made."""
+        return len(self._runs)
+
     def serves(self, model: str) -> bool:
         """Returns whether a model can be asked.
 
@@ -75,20 +81,22 @@ class Engine:
         Raises:
             ApiError: the request is refused; nothing was stored.
         """
-        if self._draining:
-            raise ApiError(ErrorKind.UNAVAILABLE, "The server is stopping.", retry_after=1)
         check_request(request)
         backend = self._models.resolve(request.model)
         if backend is None:
             message = "The model does not exist, or this server does not serve it."
             raise ApiError(ErrorKind.MODEL_NOT_FOUND, message, "model")
         parent = await self._parent(scope, request)
+        # Asked after the last wait: what starts from here on, `close` sees.
+        if self._draining:
+            raise ApiError(ErrorKind.UNAVAILABLE, "The server is stopping.", retry_after=1)
         response_id = new_id("resp")
         store = request.store if request.HasField("store") else self._store_by_default
         response = new_response(
             request, response_id=response_id, created_at=int(self._clock()), store=store
         )
         items = list(input_items(request))
+        check_calls(items, parent.open_calls if parent is not None else frozenset())
         context_tokens = count_items(items) + (parent.tokens if parent is not None else 0)
 
         async def history() -> Sequence[Item]:
@@ -102,7 +110,8 @@ class Engine:
 
         async def finish(final: Response) -> None:
             tokens = context_tokens + final.usage.output_tokens
-            await self._store.finish(scope, response_id, final.SerializeToString(), tokens)
+            end = TurnEnd(final.SerializeToString(), tokens, open_calls(final.output))
+            await self._store.finish(scope, response_id, end)
 
         run = Run(
             response,

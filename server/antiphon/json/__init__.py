@@ -7,5 +7,6 @@ from antiphon.json.check import check
 from antiphon.json.decode import decode
 from antiphon.json.encode import encode, quote
 from antiphon.json.errors import InvalidValue
+from antiphon.json.secret import redact
 
-__all__ = ["InvalidValue", "check", "decode", "encode", "quote"]
+__all__ = ["InvalidValue", "check", "decode", "encode", "quote", "redact"]

@@ -33,6 +33,10 @@ def _object(text: str, reserved: frozenset[str]) -> str:
     return raw.compact(value)
 
 
+def _recompact_object(text: str) -> str:
+    return _object(text, frozenset())
+
+
 def _variant(text: str, tag: str, tags: frozenset[str]) -> str:
     """Compacts an object of a kind that the schema does not know."""
     value = raw.parse(text)
@@ -52,6 +56,7 @@ _scope: Scope = {
     "missing": _missing,
     "object_": _object,
     "recompact": raw.recompact,
+    "recompact_object": _recompact_object,
     "variant": _variant,
 }
 
@@ -153,16 +158,21 @@ def _check_one(source: Source, member: Field, value: str, path: str) -> None:
     if member.type is not None:
         _nested(source, f"{_checker(member.type)}({value})", path)
     elif member.kind == "raw":
-        _nested(source, f"{value} = recompact({value})", path)
+        _nested(source, f"{value} = {_recompact(member, value)}", path)
     else:
         _check_scalar(source, member, value, path)
+
+
+def _recompact(member: Field, value: str) -> str:
+    only_object = member.rules is not None and member.rules.object
+    return f"recompact_object({value})" if only_object else f"recompact({value})"
 
 
 def _check_scalar(source: Source, member: Field, value: str, path: str) -> None:
     source.add("pass")
     if member.enum is not None:
-        numbers = source.bind(frozenset(member.enum.strings))
-        listed = ", ".join(f"'{string}'" for string in member.enum.strings.values())
+        numbers = source.bind(frozenset(member.strings))
+        listed = ", ".join(f"'{string}'" for string in member.strings.values())
         with source.block(f"if {value} not in {numbers}:"):
             if member.required:
                 with source.block(f"if not {value}:"):
@@ -179,7 +189,7 @@ def _check_list(source: Source, member: Field, value: str, path: str) -> None:
     with source.block("try:"):
         if member.kind == "raw":
             with source.block(f"for i, x in enumerate({value}):"):
-                source.add(f"{value}[i] = recompact(x)")
+                source.add(f"{value}[i] = {_recompact(member, 'x')}")
         else:
             with source.block(f"for i, x in enumerate({value}):"):
                 _check_one(source, member, "x", "")
@@ -192,7 +202,7 @@ def _check_map(source: Source, of: Field, value: str, path: str) -> None:
     with source.block("try:"):
         if of.kind == "raw":
             with source.block(f"for k, x in list({value}.items()):"):
-                source.add(f"{value}[k] = recompact(x)")
+                source.add(f"{value}[k] = {_recompact(of, 'x')}")
         else:
             with source.block(f"for k, x in {value}.items():"):
                 _check_one(source, of, "x", "")

@@ -14,7 +14,7 @@ from google.protobuf.message import Message as ProtoMessage
 
 from antiphon.json import raw, rules
 from antiphon.json.errors import InvalidValue, type_name
-from antiphon.json.plan import Enum, Field, Message, Oneof, descriptor_of, plan
+from antiphon.json.plan import Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.rules import emit_element_rules, emit_rules
 from antiphon.json.source import Function, Scope, Source, lazy
 
@@ -57,6 +57,12 @@ def _refuse(obj: dict[str, Any], known: frozenset[str]) -> None:
             raise InvalidValue("is unknown", "unknown_parameter", key)
 
 
+def _compact_object(value: Any) -> str:
+    if not isinstance(value, dict):
+        raise _wrong(value, "an object")
+    return raw.compact(value)
+
+
 def _double(value: float, *path: str) -> float:
     try:
         return float(value)
@@ -68,6 +74,7 @@ _scope: Scope = {
     **rules.SCOPE,
     "InvalidValue": InvalidValue,
     "compact": raw.compact,
+    "compact_object": _compact_object,
     "double": _double,
     "missing": _missing,
     "refuse": _refuse,
@@ -94,7 +101,7 @@ def decode(message: type[M], body: bytes | str, *, strict: bool = False) -> M:
     shape = plan(descriptor)
     if strict and isinstance(value, dict):
         _refuse(value, frozenset(shape.keys))
-    fields: dict[str, Any] = _scope[_reader(descriptor, outermost=not shape.additional)](value)
+    fields: dict[str, Any] = _scope[_reader(descriptor, outermost=True)](value)
     return message(**fields)
 
 
@@ -134,8 +141,8 @@ def _make_reader(
                 with source.block(f"if {key!r} in o:"):
                     source.add("n += 1")
             if message.union is not None:
-                _read_union(source, message, message.union)
-            elif not outermost:
+                _read_union(source, message, message.union, outermost=outermost)
+            elif message.additional or not outermost:
                 _read_rest(source, message, tag)
         source.add("return r")
     return source.define(name, f"decode {message.name}")
@@ -154,7 +161,7 @@ def _read_rest(source: Source, message: Message, tag: str) -> None:
             source.add(f"refuse(o, {known})")
 
 
-def _read_union(source: Source, message: Message, union: Oneof) -> None:
+def _read_union(source: Source, message: Message, union: Oneof, *, outermost: bool) -> None:
     """Chooses an arm by the discriminator and reads the object into it."""
     readers: dict[str, Function] = {}
     names: dict[str, str] = {}
@@ -164,9 +171,10 @@ def _read_union(source: Source, message: Message, union: Oneof) -> None:
             rest = arm.name
         else:
             names[arm.tag] = arm.name
-            name = f"read_{message.name}_{arm.name}".replace(".", "_")
+            first = "body" if outermost else "read"
+            name = f"{first}_{message.name}_{arm.name}".replace(".", "_")
             shape = plan(arm.type)
-            lazy(readers, arm.tag, _arm_maker(name, shape, union.tag))
+            lazy(readers, arm.tag, _arm_maker(name, shape, union.tag, outermost=outermost))
     common = frozenset(message.keys) - {union.tag}
     source.add(f"t = o.get({union.tag!r})")
     with source.block("if t is None:"):
@@ -193,8 +201,8 @@ def _read_union(source: Source, message: Message, union: Oneof) -> None:
             source.add(f"raise InvalidValue({reason!r}, 'invalid_value', {union.tag!r})")
 
 
-def _arm_maker(name: str, message: Message, tag: str) -> Callable[[], Function]:
-    return lambda: _make_reader(name, message, tag=tag)
+def _arm_maker(name: str, message: Message, tag: str, *, outermost: bool) -> Callable[[], Function]:
+    return lambda: _make_reader(name, message, tag=tag, outermost=outermost)
 
 
 def _read_member(source: Source, member: Field | Oneof) -> None:
@@ -309,11 +317,10 @@ def _convert(source: Source, member: Field, value: str) -> str:
     if member.type is not None:
         return f"{_reader(member.type)}({value})"
     if member.kind == "raw":
-        return f"compact({value})"
+        only_object = member.rules is not None and member.rules.object
+        return f"compact_object({value})" if only_object else f"compact({value})"
     if member.enum is not None:
-        name = "enum_" + member.enum.name.replace(".", "_")
-        _scope.setdefault(name, _enum_reader(member.enum))
-        return f"{name}({value})"
+        return f"{source.bind(_enum_reader(member))}({value})"
     name = f"scalar_{len(_scope)}"
     scalar = Source(_scope)
     with scalar.block(f"def {name}(x):"):
@@ -327,8 +334,8 @@ def _convert(source: Source, member: Field, value: str) -> str:
     return f"{name}({value})"
 
 
-def _enum_reader(enum: Enum) -> Callable[[object], int]:
-    numbers = {string: number for number, string in enum.strings.items()}
+def _enum_reader(member: Field) -> Callable[[object], int]:
+    numbers = {string: number for number, string in member.strings.items()}
     listed = ", ".join(f"'{string}'" for string in numbers)
 
     def read(value: object) -> int:

@@ -55,6 +55,7 @@ class Rules:
     values: tuple[str, ...] = ()
     max_key_length: int | None = None
     max_value_length: int | None = None
+    object: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,17 @@ class Field:
     type: Descriptor | None = None
     value: Field | None = None
     rules: Rules | None = None
-    comment_path: str = ""
+
+    @property
+    def strings(self) -> dict[int, str]:
+        """The JSON strings of an enum's values that the field accepts, by their numbers."""
+        assert self.enum is not None
+        accepted = self.rules.values if self.rules is not None else ()
+        return {
+            number: string
+            for number, string in self.enum.strings.items()
+            if not accepted or string in accepted
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +283,7 @@ def _rules(descriptor: FieldDescriptor) -> Rules | None:
         values=tuple(rules.values),
         max_key_length=given.get("max_key_length"),
         max_value_length=given.get("max_value_length"),
+        object=rules.object,
     )
 
 
@@ -352,7 +364,7 @@ def _type(member: Field) -> str:
 
 def _values(name: str, member: Field) -> Iterator[str]:
     if member.enum is not None:
-        for number, string in member.enum.strings.items():
+        for number, string in member.strings.items():
             yield f"{name} value {member.name} {number}={string}"
-    for string in member.rules.values if member.rules else ():
+    for string in member.rules.values if member.rules and member.enum is None else ():
         yield f"{name} value {member.name} {string}"

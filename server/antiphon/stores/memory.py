@@ -7,7 +7,7 @@ import itertools
 from typing import Final
 
 from antiphon.core.scope import Scope
-from antiphon.stores.protocol import AlreadyExists, Turn, TurnContent
+from antiphon.stores.protocol import AlreadyExists, Turn, TurnContent, TurnEnd
 
 __all__ = ["MemoryStore"]
 
@@ -24,6 +24,7 @@ class _MemoryTurn:
         "input",
         "key",
         "known",
+        "open_calls",
         "previous",
         "queued",
         "response",
@@ -47,6 +48,7 @@ class _MemoryTurn:
         """Whether it counts against the bounds."""
         self.queued = False
         """Whether it stands in line for eviction."""
+        self.open_calls: frozenset[str] = frozenset()
         self.tokens = 0
         self.used = 0
 
@@ -115,13 +117,14 @@ class MemoryStore:
             parent.used = turn.used
         self._evict()
 
-    async def finish(self, scope: Scope, response_id: str, response: bytes, tokens: int) -> bool:
+    async def finish(self, scope: Scope, response_id: str, end: TurnEnd) -> bool:
         turn = self._turns.get((scope, response_id))
         if turn is None or turn.ended:
             return False
-        self._bytes += len(response) - len(turn.response)
-        turn.response = response
-        turn.tokens = tokens
+        self._bytes += len(end.response) - len(turn.response)
+        turn.response = end.response
+        turn.tokens = end.tokens
+        turn.open_calls = end.open_calls
         turn.ended = True
         self._queue(turn)
         self._evict()

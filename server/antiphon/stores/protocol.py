@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from antiphon.core.scope import Scope
 
-__all__ = ["AlreadyExists", "Store", "Turn", "TurnContent"]
+__all__ = ["AlreadyExists", "Store", "Turn", "TurnContent", "TurnEnd"]
 
 
 class AlreadyExists(Exception):
@@ -20,6 +20,17 @@ class TurnContent(NamedTuple):
     """The turn's own input: a serialised `ItemList`."""
     response: bytes
     """The response, with its output: a serialised `Response`."""
+
+
+class TurnEnd(NamedTuple):
+    """How a turn ended, with what later turns ask of it."""
+
+    response: bytes
+    """The final response: a serialised `Response`."""
+    tokens: int
+    """The tokens of the whole history up to the end of this turn."""
+    open_calls: frozenset[str] = frozenset()
+    """The ids of the completed calls that the next turn has to answer."""
 
 
 class Turn(Protocol):
@@ -36,6 +47,10 @@ class Turn(Protocol):
     @property
     def tokens(self) -> int:
         """The tokens of the whole history up to the end of this turn."""
+
+    @property
+    def open_calls(self) -> frozenset[str]:
+        """The ids of the completed calls that the next turn has to answer."""
 
     async def read(self) -> TurnContent:
         """Reads what was said."""
@@ -62,14 +77,13 @@ class Store(Protocol):
             AlreadyExists: the id is taken.
         """
 
-    async def finish(self, scope: Scope, response_id: str, response: bytes, tokens: int) -> bool:
+    async def finish(self, scope: Scope, response_id: str, end: TurnEnd) -> bool:
         """Makes a response final, if it is there and not final yet.
 
         Args:
             scope: whose it is.
             response_id: the response's id.
-            response: the final response, serialised.
-            tokens: the tokens of the whole history with this turn.
+            end: how it ended.
 
         Returns:
             Whether it was written: False if the turn is gone or final already.

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, TypeVar
+
+from google.protobuf.message import Message
 
 from antiphon.core.errors import ApiError, ErrorKind, invalid
 from antiphon.core.scope import Scope
 from antiphon.engine.engine import Engine
 from antiphon.json import InvalidValue, decode, encode
+from antiphon.transports.rest.compression import decompress
 from antiphon.transports.rest.message import JSON, RestReply, RestRequest, error_reply
 from antiphon.transports.rest.sse import HEADERS, frames, snapshot_json
 from antiphon.v1.model_pb2 import ListModelsResponse, Model
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest, DeleteResponseResponse
+
+M = TypeVar("M", bound=Message)
 
 __all__ = ["MAX_BODY_BYTES", "RestSurface"]
 
@@ -26,7 +31,8 @@ class RestSurface:
 
     Args:
         engine: what does the work.
-        max_body_bytes: the greatest size of a request's body.
+        max_body_bytes: the greatest size of a request's body, as it is sent and as it is decoded.
+        strict_fields: whether unknown parameters are refused.
         clock: tells the time, in seconds since 1970.
     """
 
@@ -35,10 +41,12 @@ class RestSurface:
         engine: Engine,
         *,
         max_body_bytes: int = MAX_BODY_BYTES,
+        strict_fields: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._engine = engine
         self._max_body_bytes = max_body_bytes
+        self._strict_fields = strict_fields
         self._started = int(clock())
         self._operations: dict[str, Callable[[RestRequest], Awaitable[RestReply]]] = {
             "CreateResponse": self._create_response,
@@ -63,11 +71,17 @@ class RestSurface:
         except ApiError as error:
             return error_reply(error)
 
-    async def _create_response(self, request: RestRequest) -> RestReply:
+    def _decode(self, message: type[M], request: RestRequest) -> M:
+        """Reads the message that a request's body holds."""
         if len(request.body) > self._max_body_bytes:
-            message = f"The request body is larger than {self._max_body_bytes} bytes."
-            raise ApiError(ErrorKind.TOO_LARGE, message)
-        asked = decode(CreateResponseRequest, request.body)
+            text = f"The request body is larger than {self._max_body_bytes} bytes."
+            raise ApiError(ErrorKind.TOO_LARGE, text)
+        coding = request.headers.get("content-encoding", "")
+        body = decompress(request.body, coding, self._max_body_bytes)
+        return decode(message, body, strict=self._strict_fields)
+
+    async def _create_response(self, request: RestRequest) -> RestReply:
+        asked = self._decode(CreateResponseRequest, request)
         run = await self._engine.create(Scope(), asked)
         if asked.stream:
             return RestReply(200, "text/event-stream; charset=utf-8", frames(run), HEADERS)
