@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61ntiphon/v1/json.proto\x12\x0b\x61ntiphon.v1\x1a google/protobuf/descriptor.proto\"\x89\x01\n\x0bJsonMessage\x12\x0c\n\x04\x62\x61re\x18\x01 \x01(\x08\x12:\n\tconstants\x18\x02 \x03(\x0b\x32\'.antiphon.v1.JsonMessage.ConstantsEntry\x1a\x30\n\x0e\x43onstantsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa4\x01\n\tJsonField\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03raw\x18\x02 \x01(\x08\x12\x12\n\nadditional\x18\x03 \x01(\x08\x12\x11\n\temit_null\x18\x04 \x01(\x08\x12\x12\n\nomit_empty\x18\x05 \x01(\x08\x12\x0b\n\x03tag\x18\x06 \x01(\t\x12\x12\n\nimplied_by\x18\x07 \x01(\t\x12\x0e\n\x06secret\x18\x08 \x01(\x08\x12\x10\n\x08required\x18\t \x01(\x08\"N\n\tJsonOneof\x12\x0b\n\x03tag\x18\x01 \x01(\t\x12\x0f\n\x07\x62y_type\x18\x02 \x01(\x08\x12\x11\n\temit_null\x18\x03 \x01(\x08\x12\x10\n\x08required\x18\x04 \x01(\x08\"\xa5\x02\n\nFieldRules\x12\x10\n\x03min\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03max\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x17\n\nmin_length\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x17\n\nmax_length\x18\x04 \x01(\rH\x03\x88\x01\x01\x12\x0f\n\x07pattern\x18\x05 \x01(\t\x12\x0e\n\x06values\x18\x06 \x03(\t\x12\x1b\n\x0emax_key_length\x18\x07 \x01(\rH\x04\x88\x01\x01\x12\x1d\n\x10max_value_length\x18\x08 \x01(\rH\x05\x88\x01\x01\x12\x0e\n\x06object\x18\t \x01(\x08\x42\x06\n\x04_minB\x06\n\x04_maxB\r\n\x0b_min_lengthB\r\n\x0b_max_lengthB\x11\n\x0f_max_key_lengthB\x13\n\x11_max_value_length:Q\n\x0cjson_message\x12\x1f.google.protobuf.MessageOptions\x18\x9d\xda\x03 \x01(\x0b\x32\x18.antiphon.v1.JsonMessage:K\n\njson_field\x12\x1d.google.protobuf.FieldOptions\x18\x9d\xda\x03 \x01(\x0b\x32\x16.antiphon.v1.JsonField:G\n\x05rules\x12\x1d.google.protobuf.FieldOptions\x18\x9e\xda\x03 \x01(\x0b\x32\x17.antiphon.v1.FieldRules:K\n\njson_oneof\x12\x1d.google.protobuf.OneofOptions\x18\x9d\xda\x03 \x01(\x0b\x32\x16.antiphon.v1.JsonOneof:6\n\tjson_name\x12!.google.protobuf.EnumValueOptions\x18\x9d\xda\x03 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61ntiphon/v1/json.proto\x12\x0b\x61ntiphon.v1\x1a google/protobuf/descriptor.proto\"?\n\nJsonMethod\x12\x10\n\x08requests\x18\x01 \x03(\t\x12\x10\n\x08response\x18\x02 \x01(\t\x12\r\n\x05\x65vent\x18\x03 \x01(\t\"\x89\x01\n\x0bJsonMessage\x12\x0c\n\x04\x62\x61re\x18\x01 \x01(\x08\x12:\n\tconstants\x18\x02 \x03(\x0b\x32\'.antiphon.v1.JsonMessage.ConstantsEntry\x1a\x30\n\x0e\x43onstantsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xa4\x01\n\tJsonField\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03raw\x18\x02 \x01(\x08\x12\x12\n\nadditional\x18\x03 \x01(\x08\x12\x11\n\temit_null\x18\x04 \x01(\x08\x12\x12\n\nomit_empty\x18\x05 \x01(\x08\x12\x0b\n\x03tag\x18\x06 \x01(\t\x12\x12\n\nimplied_by\x18\x07 \x01(\t\x12\x0e\n\x06secret\x18\x08 \x01(\x08\x12\x10\n\x08required\x18\t \x01(\x08\"N\n\tJsonOneof\x12\x0b\n\x03tag\x18\x01 \x01(\t\x12\x0f\n\x07\x62y_type\x18\x02 \x01(\x08\x12\x11\n\temit_null\x18\x03 \x01(\x08\x12\x10\n\x08required\x18\x04 \x01(\x08\"\xa5\x02\n\nFieldRules\x12\x10\n\x03min\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03max\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x17\n\nmin_length\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x17\n\nmax_length\x18\x04 \x01(\rH\x03\x88\x01\x01\x12\x0f\n\x07pattern\x18\x05 \x01(\t\x12\x0e\n\x06values\x18\x06 \x03(\t\x12\x1b\n\x0emax_key_length\x18\x07 \x01(\rH\x04\x88\x01\x01\x12\x1d\n\x10max_value_length\x18\x08 \x01(\rH\x05\x88\x01\x01\x12\x0e\n\x06object\x18\t \x01(\x08\x42\x06\n\x04_minB\x06\n\x04_maxB\r\n\x0b_min_lengthB\r\n\x0b_max_lengthB\x11\n\x0f_max_key_lengthB\x13\n\x11_max_value_length:Q\n\x0cjson_message\x12\x1f.google.protobuf.MessageOptions\x18\x9d\xda\x03 \x01(\x0b\x32\x18.antiphon.v1.JsonMessage:K\n\njson_field\x12\x1d.google.protobuf.FieldOptions\x18\x9d\xda\x03 \x01(\x0b\x32\x16.antiphon.v1.JsonField:G\n\x05rules\x12\x1d.google.protobuf.FieldOptions\x18\x9e\xda\x03 \x01(\x0b\x32\x17.antiphon.v1.FieldRules:K\n\njson_oneof\x12\x1d.google.protobuf.OneofOptions\x18\x9d\xda\x03 \x01(\x0b\x32\x16.antiphon.v1.JsonOneof:6\n\tjson_name\x12!.google.protobuf.EnumValueOptions\x18\x9d\xda\x03 \x01(\t:N\n\x0bjson_method\x12\x1e.google.protobuf.MethodOptions\x18\x9d\xda\x03 \x01(\x0b\x32\x17.antiphon.v1.JsonMethodb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,14 +34,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_JSONMESSAGE_CONSTANTSENTRY']._loaded_options = None
   _globals['_JSONMESSAGE_CONSTANTSENTRY']._serialized_options = b'8\001'
-  _globals['_JSONMESSAGE']._serialized_start=74
-  _globals['_JSONMESSAGE']._serialized_end=211
-  _globals['_JSONMESSAGE_CONSTANTSENTRY']._serialized_start=163
-  _globals['_JSONMESSAGE_CONSTANTSENTRY']._serialized_end=211
-  _globals['_JSONFIELD']._serialized_start=214
-  _globals['_JSONFIELD']._serialized_end=378
-  _globals['_JSONONEOF']._serialized_start=380
-  _globals['_JSONONEOF']._serialized_end=458
-  _globals['_FIELDRULES']._serialized_start=461
-  _globals['_FIELDRULES']._serialized_end=754
+  _globals['_JSONMETHOD']._serialized_start=73
+  _globals['_JSONMETHOD']._serialized_end=136
+  _globals['_JSONMESSAGE']._serialized_start=139
+  _globals['_JSONMESSAGE']._serialized_end=276
+  _globals['_JSONMESSAGE_CONSTANTSENTRY']._serialized_start=228
+  _globals['_JSONMESSAGE_CONSTANTSENTRY']._serialized_end=276
+  _globals['_JSONFIELD']._serialized_start=279
+  _globals['_JSONFIELD']._serialized_end=443
+  _globals['_JSONONEOF']._serialized_start=445
+  _globals['_JSONONEOF']._serialized_end=523
+  _globals['_FIELDRULES']._serialized_start=526
+  _globals['_FIELDRULES']._serialized_end=819
 # @@protoc_insertion_point(module_scope)

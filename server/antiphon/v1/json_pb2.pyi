@@ -24,6 +24,42 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
+class JsonMethod(_message.Message):
+    """JsonMethod says what the JSON bodies of a REST method are, by the names of
+    messages of this package.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    RESPONSE_FIELD_NUMBER: _builtins.int
+    EVENT_FIELD_NUMBER: _builtins.int
+    response: _builtins.str
+    """response is the answer."""
+    event: _builtins.str
+    """event is what is sent, one by one, as server-sent events."""
+    @_builtins.property
+    def requests(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """requests are the messages that hold the members of the body and, by the
+        same names, the parameters of the query.
+        """
+
+    def __init__(
+        self,
+        *,
+        requests: _abc.Iterable[_builtins.str] | None = ...,
+        response: _builtins.str = ...,
+        event: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["event", b"event", "requests", b"requests", "response", b"response"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JsonMethod: _TypeAlias = JsonMethod  # noqa: Y015
+
+@_typing.final
 class JsonMessage(_message.Message):
     """JsonMessage is the JSON shape of a message."""
 
@@ -273,6 +309,7 @@ JSON_FIELD_FIELD_NUMBER: _builtins.int
 RULES_FIELD_NUMBER: _builtins.int
 JSON_ONEOF_FIELD_NUMBER: _builtins.int
 JSON_NAME_FIELD_NUMBER: _builtins.int
+JSON_METHOD_FIELD_NUMBER: _builtins.int
 json_message: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MessageOptions, Global___JsonMessage]
 """json_message is the JSON shape of a message."""
 json_field: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.FieldOptions, Global___JsonField]
@@ -285,3 +322,5 @@ json_name: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.EnumValueOp
 """json_name is the JSON string of an enum value whose name does not follow
 from it (the value's name without the enum's prefix, in lower case).
 """
+json_method: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, Global___JsonMethod]
+"""json_method says what the JSON bodies of a REST method are."""
