@@ -15,6 +15,10 @@ _OVERHEAD: Final = 512
 """Bytes that a turn takes besides what was said: the object, its keys and its place in line."""
 
 
+_SLACK: Final = 64
+"""Places of deleted turns in the line that are not worth clearing."""
+
+
 class _MemoryTurn:
     """A turn in memory."""
 
@@ -110,10 +114,6 @@ class MemoryStore:
         self._turns[key] = turn
         self._retain(turn)
         if parent is not None:
-            if not parent.retained:
-                # Evicted since it was found: it is kept again, for this turn alone.
-                self._retain(parent)
-            parent.children += 1
             parent.used = turn.used
         self._evict()
 
@@ -145,11 +145,15 @@ class MemoryStore:
         return True
 
     def _retain(self, turn: _MemoryTurn) -> None:
-        turn.retained = True
-        self._count += 1
-        self._bytes += turn.size
-        if turn.previous is not None and not turn.previous.retained:
-            self._retain(turn.previous)
+        """Counts a turn, and what it continues: that may have been evicted since it was found."""
+        while not turn.retained:
+            turn.retained = True
+            self._count += 1
+            self._bytes += turn.size
+            if turn.previous is None:
+                return
+            turn.previous.children += 1
+            turn = turn.previous
 
     def _release(self, turn: _MemoryTurn) -> None:
         """Lets go of a turn that cannot be found and that none continues, and so on upwards."""
@@ -170,6 +174,10 @@ class MemoryStore:
         if turn.known and turn.ended and not turn.children and not turn.queued:
             turn.queued = True
             heapq.heappush(self._line, (turn.used, id(turn), turn))
+            if len(self._line) > 2 * self._count + _SLACK:
+                # Most places are of turns that were deleted, which the line keeps in memory.
+                self._line = [place for place in self._line if place[2].known]
+                heapq.heapify(self._line)
 
     def _evict(self) -> None:
         while self._line and (self._count > self._max_turns or self._bytes > self._max_bytes):
