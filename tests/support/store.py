@@ -2,7 +2,7 @@
 
 from antiphon.core.scope import Scope
 from antiphon.stores.memory import MemoryStore
-from antiphon.stores.protocol import Turn, TurnContent
+from antiphon.stores.protocol import Turn, TurnContent, TurnEnd
 from tests.support.gate import Gate
 
 __all__ = ["SteeredStore"]
@@ -29,9 +29,9 @@ class SteeredStore:
         await self._enter("begin")
         await self.inner.begin(scope, response_id, parent, content)
 
-    async def finish(self, scope: Scope, response_id: str, response: bytes, tokens: int) -> bool:
+    async def finish(self, scope: Scope, response_id: str, end: TurnEnd) -> bool:
         await self._enter("finish")
-        return await self.inner.finish(scope, response_id, response, tokens)
+        return await self.inner.finish(scope, response_id, end)
 
     async def find(self, scope: Scope, response_id: str) -> Turn | None:
         await self._enter("find")

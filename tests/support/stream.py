@@ -57,7 +57,8 @@ def check_stream(events: Sequence[ResponseStreamEvent]) -> Response:
         if kind == "response.output_item.added":
             added = event.output_item_added
             assert added.output_index == len(messages)
-            assert added.item.message.status == ItemStatus.ITEM_STATUS_IN_PROGRESS
+            if added.item.HasField("message"):
+                assert added.item.message.status == ItemStatus.ITEM_STATUS_IN_PROGRESS
             messages[added.output_index] = _Message(added.item.message.id)
         elif kind == "response.output_item.done":
             done = event.output_item_done

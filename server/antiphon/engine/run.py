@@ -28,6 +28,9 @@ _BATCH_EVENTS: Final = 128
 _TRIM_EVENTS: Final = 256
 """Events that all readers have read before they are taken out of the log."""
 
+_BROKEN: Final = Failed("server_error", "The model failed.")
+"""How an answer ends whose backend broke; what broke is for the log alone."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -100,7 +103,7 @@ class Run:
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self._drive())
         self._task.add_done_callback(lambda _: when_over())
-        timer = loop.call_later(accept_seconds, self._begin_soon)
+        timer = loop.call_later(accept_seconds, self._begin_unaccepted)
         try:
             await asyncio.shield(self._accepted)
         except asyncio.CancelledError:
@@ -134,22 +137,26 @@ class Run:
 
     async def _drive(self) -> None:
         """Drives the backend to its end; every way out of it gives the run its one end."""
+        refusal: BaseException | None = None
         try:
             end = await self._consume()
         except asyncio.CancelledError:
             end = None
         except ApiError as error:
-            if not self._begun:
-                self._accepted.set_exception(error)
-                return
-            end = Failed(error.code or "server_error", error.message)
+            refusal, end = error, Failed(error.code or "server_error", error.message)
         except Exception as error:  # noqa: BLE001 - a backend may raise anything
             _log.exception("backend failed", response_id=self.response_id)
-            if not self._begun:
-                self._accepted.set_exception(error)
-                return
-            end = Failed("server_error", "The model failed.")
-        await self._end(end)
+            refusal, end = error, _BROKEN
+        self._ending = True
+        if self._beginning is not None:
+            # The turn may be on its way into the store: what is begun has to be ended too.
+            await asyncio.wait([self._beginning])
+            refusal = refusal or self._beginning.exception()
+        if self._begun:
+            await self._end(end)
+        else:
+            stopped = ApiError(ErrorKind.UNAVAILABLE, "The request was stopped.")
+            self._accepted.set_exception(refusal or stopped)
 
     async def _consume(self) -> Finished | Failed:
         steps = self._backend.respond(self._call)
@@ -187,16 +194,23 @@ class Run:
             await self._begin()
         return Failed("server_error", "The model ended without finishing its answer.")
 
-    def _begin_soon(self) -> None:
+    def _begin_unaccepted(self) -> None:
         """Begins the answer although the backend has not accepted yet."""
-        if self._beginning is None:
-            self._beginning = asyncio.ensure_future(self._store_and_open())
+        self._open().add_done_callback(self._stop_unopened)
+
+    def _stop_unopened(self, opening: asyncio.Task[None]) -> None:
+        """Stops a run whose answer could not begin: its backend may be silent for long."""
+        if opening.exception() is not None:
+            self.cancel()
 
     async def _begin(self) -> None:
-        if self._beginning is not None:
-            await asyncio.shield(self._beginning)
-        else:
-            await self._store_and_open()
+        await asyncio.shield(self._open())
+
+    def _open(self) -> asyncio.Task[None]:
+        """Begins the answer, once however often it is asked for."""
+        if self._beginning is None:
+            self._beginning = asyncio.ensure_future(self._store_and_open())
+        return self._beginning
 
     async def _store_and_open(self) -> None:
         if self._store_begin is not None:
@@ -209,18 +223,12 @@ class Run:
 
     async def _end(self, end: Finished | Failed | None) -> None:
         """Stores the final response, then tells of it."""
-        if not self._begun:
-            stopped = ApiError(ErrorKind.UNAVAILABLE, "The request was stopped.")
-            self._accepted.set_exception(stopped)
-            return
-        self._ending = True
         sequencer = self._sequencer
-        if isinstance(end, Finished):
-            response = sequencer.complete(end, int(self._clock()))
-        elif end is not None:
-            response = sequencer.fail(end)
-        else:
-            response = sequencer.cancel()
+        try:
+            response = self._final(end)
+        except Exception:  # noqa: BLE001 - what a backend says of its end may be of no use
+            _log.exception("backend failed at its end", response_id=self.response_id)
+            response = sequencer.fail(_BROKEN)
         try:
             if self._store_finish is not None:
                 await self._store_finish(response)
@@ -234,6 +242,11 @@ class Run:
         sequencer.end(response)
         self._result.set_result(sequencer.snapshot)
         self._publish()
+
+    def _final(self, end: Finished | Failed | None) -> Response:
+        if isinstance(end, Finished):
+            return self._sequencer.complete(end, int(self._clock()))
+        return self._sequencer.cancel() if end is None else self._sequencer.fail(end)
 
     def _publish(self) -> None:
         """Wakes the readers, and drops what nobody is going to read."""
