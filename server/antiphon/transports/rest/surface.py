@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
@@ -33,6 +34,7 @@ class RestSurface:
         engine: what does the work.
         max_body_bytes: the greatest size of a request's body, as it is sent and as it is decoded.
         strict_fields: whether unknown parameters are refused.
+        document: makes the OpenAPI document, given the names of the operations that are built.
         clock: tells the time, in seconds since 1970.
     """
 
@@ -42,6 +44,7 @@ class RestSurface:
         *,
         max_body_bytes: int = MAX_BODY_BYTES,
         strict_fields: bool = False,
+        document: Callable[[Collection[str]], bytes] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._engine = engine
@@ -56,6 +59,15 @@ class RestSurface:
             "GetModel": self._get_model,
             "GetHealth": self._get_health,
         }
+        self._document = document
+        self._made_document: bytes | None = None
+        if document is not None:
+            self._operations["GetOpenApi"] = self._get_open_api
+
+    @property
+    def built(self) -> tuple[str, ...]:
+        """The names of the operations that are built."""
+        return tuple(self._operations)
 
     async def handle(self, request: RestRequest) -> RestReply:
         """Answers a request; what it does not accept becomes a reply too.
@@ -110,6 +122,13 @@ class RestSurface:
 
     def _model(self, name: str) -> Model:
         return Model(id=name, created=self._started, owned_by="antiphon")
+
+    async def _get_open_api(self, request: RestRequest) -> RestReply:
+        if self._made_document is None:
+            assert self._document is not None
+            # Made when it is first asked for, and beside the loop: it takes a while.
+            self._made_document = await asyncio.to_thread(self._document, self.built)
+        return RestReply(200, JSON, self._made_document)
 
     async def _get_health(self, request: RestRequest) -> RestReply:
         return _json('{"status":"ok"}')
