@@ -187,3 +187,50 @@ def test_the_response_does_not_share_with_its_request() -> None:
     request.metadata["a"] = "c"
     assert list(response.tools) == [Tool(unknown='{"type":"x_invented"}')]
     assert dict(response.metadata) == {"a": "b"}
+
+
+# What the API has and this server has not is refused by name, not dropped.
+
+
+@pytest.mark.parametrize(
+    ("member", "param"),
+    [
+        ('"background":true', "background"),
+        ('"conversation":"conv_1"', "conversation"),
+        ('"conversation":{"id":"conv_1"}', "conversation"),
+        ('"prompt":{"id":"pmpt_1"}', "prompt"),
+        ('"tool_choice":"required"', "tool_choice"),
+        ('"tool_choice":{"type":"function","name":"f"}', "tool_choice"),
+        ('"text":{"format":{"type":"json_object"}}', "text.format"),
+        ('"context_management":[{"type":"compaction"}]', "context_management"),
+    ],
+)
+def test_what_is_not_built_is_refused_by_name(member: str, param: str) -> None:
+    error = refusal(f'{{"model":"m","input":"hi",{member}}}')
+    assert (error.kind, error.param) == (ErrorKind.NOT_BUILT, param)
+
+
+# Secrets go to the backend with the request, and nowhere else.
+
+
+SECRET_TOOL = (
+    '{"type":"mcp","server_label":"l","server_url":"https://example.com",'
+    '"authorization":"token-1","headers":{"x-key":"token-2"}}'
+)
+
+
+def test_a_response_does_not_tell_the_secrets_of_its_tools() -> None:
+    request = asked(f'{{"model":"m","input":"hi","tools":[{SECRET_TOOL}]}}')
+    response = new_response(request, response_id="resp_1", created_at=7, store=True)
+    assert response.tools[0].mcp.server_label == "l"
+    assert b"token-" not in response.SerializeToString()
+    assert b"token-2" in request.SerializeToString()
+
+
+def test_the_input_that_is_stored_holds_no_secrets() -> None:
+    given = f'{{"type":"additional_tools","role":"developer","tools":[{SECRET_TOOL}]}}'
+    request = asked(f'{{"model":"m","input":[{given}]}}')
+    (item,) = input_items(request)
+    assert item.additional_tools.tools[0].mcp.server_label == "l"
+    assert b"token-" not in item.SerializeToString()
+    assert b"token-2" in request.SerializeToString()

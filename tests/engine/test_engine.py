@@ -4,11 +4,12 @@ import pytest
 
 from antiphon.backends.echo import EchoBackend
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.output import Accepted, Failed, Finished, TextDelta
+from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, TextDelta
 from antiphon.core.scope import Scope
 from antiphon.core.tokens import usage
 from antiphon.engine.engine import Engine
 from antiphon.v1.item_pb2 import Item, ItemList
+from antiphon.v1.item_status_pb2 import ItemStatus
 from antiphon.v1.response_pb2 import Response, ResponseStatus
 from tests.support.backend import Script
 from tests.support.clock import Clock
@@ -26,6 +27,7 @@ from tests.support.gate import Gate
 from tests.support.store import SteeredStore
 from tests.support.stream import check_stream, message_text
 
+SECRET = "password=hunter2"
 UNKNOWN = "resp_0123456789abcdef"
 
 
@@ -297,6 +299,48 @@ async def test_a_deleted_turn_cannot_be_continued() -> None:
     deleted = await refused_create(engine, parent=first.id)
     unknown = await refused_create(engine, parent=UNKNOWN)
     assert (deleted.kind, deleted.message) == (unknown.kind, unknown.message)
+
+
+async def test_a_turn_answers_the_calls_of_the_turn_it_continues() -> None:
+    call = Item()
+    call.function_call.call_id = "call_1"
+    call.function_call.status = ItemStatus.ITEM_STATUS_COMPLETED
+    backend = Script([ItemAdded(call), Finished()])
+    engine = an_engine(backend)
+    first = await answer(engine)
+    error = await refused_create(engine, parent=first.id)
+    assert (error.kind, error.param) == (ErrorKind.INVALID_VALUE, "input")
+    assert len(backend.calls) == 1
+
+    request = a_request(parent=first.id)
+    given = request.input_list.items.add().function_call_output
+    given.call_id, given.output_text = "call_1", "4"
+    final = (await (await engine.create(SCOPE, request)).result()).response
+    assert final.status == ResponseStatus.RESPONSE_STATUS_COMPLETED
+
+
+async def test_a_turn_answers_no_call_that_was_not_made() -> None:
+    request = a_request()
+    request.input_list.items.add().function_call_output.call_id = "call_1"
+    with pytest.raises(ApiError) as caught:
+        await an_engine(EchoBackend()).create(SCOPE, request)
+    assert (caught.value.kind, caught.value.param) == (ErrorKind.INVALID_VALUE, "input")
+
+
+async def test_secrets_reach_the_backend_and_are_neither_told_nor_stored() -> None:
+    backend = Script([Finished()])
+    store = SteeredStore()
+    request = a_request()
+    request.tools.add().mcp.authorization = SECRET
+    given = request.input_list.items.add().additional_tools
+    given.tools.add().mcp.headers["x-key"] = SECRET
+    response = (await (await an_engine(backend, store).create(SCOPE, request)).result()).response
+    assert backend.calls[0].request.tools[0].mcp.authorization == SECRET
+    assert SECRET.encode() not in response.SerializeToString()
+    turn = await store.inner.find(SCOPE, response.id)
+    assert turn is not None
+    content = await turn.read()
+    assert SECRET.encode() not in content.input + content.response
 
 
 # Get.
