@@ -15,6 +15,7 @@ __all__ = [
     "MessageEvent",
     "Snapshot",
     "TextDeltaEvent",
+    "StoredEvent",
     "TextPart",
     "event_type",
 ]
@@ -24,7 +25,9 @@ _TYPES: Final = {
     for arm in ResponseStreamEvent.DESCRIPTOR.oneofs_by_name["event"].fields
 }
 
-Lifecycle: TypeAlias = Literal["created", "in_progress", "completed", "failed", "incomplete"]
+Lifecycle: TypeAlias = Literal[
+    "created", "queued", "in_progress", "completed", "failed", "incomplete"
+]
 
 
 class Snapshot:
@@ -169,6 +172,28 @@ class TextDeltaEvent(Event):
         delta.content_index = self.part.content_index
         delta.delta = self.delta
         return message
+
+
+class StoredEvent(Event):
+    """An event that was read from a store.
+
+    Args:
+        data: the event, serialised.
+    """
+
+    __slots__ = ("_message",)
+
+    def __init__(self, data: bytes) -> None:
+        self._message = ResponseStreamEvent.FromString(data)
+        super().__init__(self._message.sequence_number)
+
+    @property
+    def type(self) -> str:
+        return event_type(self._message)
+
+    @property
+    def message(self) -> ResponseStreamEvent:
+        return self._message
 
 
 def event_type(message: ResponseStreamEvent) -> str:

@@ -89,9 +89,21 @@ class Sequencer:
         self._open: dict[str, _OpenItem] = {}
 
     def begin(self) -> None:
-        """Adds the events that open a stream."""
+        """Adds the events that open a stream; a queued response waits for `progress`."""
         self._lifecycle("created")
-        self._lifecycle("in_progress")
+        if self.snapshot.response.status == response_pb2.RESPONSE_STATUS_QUEUED:
+            self._lifecycle("queued")
+        else:
+            self._lifecycle("in_progress")
+
+    def progress(self) -> None:
+        """Adds the event that a queued response is in progress."""
+        if self.snapshot.response.status == response_pb2.RESPONSE_STATUS_QUEUED:
+            response = Response()
+            response.CopyFrom(self.snapshot.response)
+            response.status = response_pb2.RESPONSE_STATUS_IN_PROGRESS
+            self.snapshot = Snapshot(response)
+            self._lifecycle("in_progress")
 
     def apply(self, step: Step) -> Finished | Failed | None:
         """Adds the events of one step.

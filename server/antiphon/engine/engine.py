@@ -1,38 +1,83 @@
-"""The engine: makes, finds and deletes responses."""
+"""The engine: makes, finds, follows, cancels and deletes responses."""
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Final
+from dataclasses import dataclass
 
-from antiphon.backends.protocol import Call, Models
-from antiphon.core.calls import check_calls, open_calls
+from antiphon.backends.protocol import Backend, Call, Models
+from antiphon.core.calls import calls_after, check_calls, open_calls
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.event import Snapshot
+from antiphon.core.event import Event, Snapshot
 from antiphon.core.ids import check_id, new_id
-from antiphon.core.request import check_request, input_items, new_response
+from antiphon.core.output import Failed
+from antiphon.core.page import PageRequest, take_page
+from antiphon.core.request import check_request, conversation_of, input_items, new_response
 from antiphon.core.scope import Scope
 from antiphon.core.tokens import count_items
-from antiphon.engine.run import Run
-from antiphon.stores.protocol import Store, Turn, TurnContent, TurnEnd
-from antiphon.v1.item_pb2 import Item, ItemList
+from antiphon.engine.context import context_items, history_items, identified, named_items, stored_items
+from antiphon.engine.conversations import conversation_not_found, item_page
+from antiphon.engine.reader import EventReader, Replay
+from antiphon.engine.run import Keeping, Run
+from antiphon.stores.protocol import Appended, ConversationState, Store, Turn, TurnContent, TurnEnd
+from antiphon.v1 import response_pb2
+from antiphon.v1.item_pb2 import Item, ItemList, ItemPage
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "EngineOptions"]
 
-_ACCEPT_SECONDS: Final = 10.0
+_STOPPING = Failed("server_error", "The server is stopping.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """How an engine works.
+
+    Args:
+        store_by_default: whether a request that does not say so is stored.
+        replay_all: whether the events of every stored stream are kept, and not only those of
+            background streams.
+        accept_seconds: how long an answer waits for its backend to accept before it begins.
+        max_run_seconds: how long a run may take.
+        response_prefix: what the ids of responses begin with.
+        concurrent_runs: the greatest number of runs of one project at once, or None.
+    """
+
+    store_by_default: bool = True
+    replay_all: bool = False
+    accept_seconds: float = 10.0
+    max_run_seconds: float = 3600.0
+    response_prefix: str = "resp"
+    concurrent_runs: int | None = None
+
+
+@dataclass(slots=True)
+class _Job:
+    """A request on its way to a run."""
+
+    scope: Scope
+    request: CreateResponseRequest
+    response: Response
+    items: list[Item]
+    parent: Turn | None
+    conversation_id: str
+    replayable: bool
+    context_tokens: int = 0
+    waiting: frozenset[str] = frozenset()
+    """The ids of the conversation's calls that waited for an answer when the run had its turn."""
 
 
 class Engine:
-    """Makes, finds and deletes responses.
+    """Makes, finds, follows, cancels and deletes responses.
 
     Args:
         store: where they are kept.
         models: who answers.
-        store_by_default: whether a request that does not say so is stored.
-        accept_seconds: how long an answer waits for its backend to accept before it begins.
+        options: how it works.
         clock: tells the time, in seconds since 1970.
     """
 
@@ -40,17 +85,16 @@ class Engine:
         self,
         store: Store,
         models: Models,
+        options: EngineOptions | None = None,
         *,
-        store_by_default: bool = True,
-        accept_seconds: float = _ACCEPT_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._models = models
-        self._store_by_default = store_by_default
-        self._accept_seconds = accept_seconds
+        self._options = options if options is not None else EngineOptions()
         self._clock = clock
         self._runs: dict[tuple[Scope, str], Run] = {}
+        self._running: Counter[str] = Counter()
         self._draining = False
 
     @property
@@ -59,8 +103,8 @@ class Engine:
         return self._models.names()
 
     @property
-    def running(self) -> int:
-        """The number of responses that are being made."""
+    def runs(self) -> int:
+        """The number of runs in flight."""
         return len(self._runs)
 
     def serves(self, model: str) -> bool:
@@ -81,51 +125,27 @@ class Engine:
         Raises:
             ApiError: the request is refused; nothing was stored.
         """
-        check_request(request)
+        if self._draining:
+            raise ApiError(ErrorKind.UNAVAILABLE, "The server is stopping.", retry_after=1)
+        check_request(request, store_by_default=self._options.store_by_default)
         backend = self._models.resolve(request.model)
         if backend is None:
             message = "The model does not exist, or this server does not serve it."
             raise ApiError(ErrorKind.MODEL_NOT_FOUND, message, "model")
         parent = await self._parent(scope, request)
-        # Asked after the last wait: what starts from here on, `close` sees.
-        if self._draining:
-            raise ApiError(ErrorKind.UNAVAILABLE, "The server is stopping.", retry_after=1)
-        response_id = new_id("resp")
-        store = request.store if request.HasField("store") else self._store_by_default
-        response = new_response(
-            request, response_id=response_id, created_at=int(self._clock()), store=store
-        )
-        items = list(input_items(request))
-        check_calls(items, parent.open_calls if parent is not None else frozenset())
-        context_tokens = count_items(items) + (parent.tokens if parent is not None else 0)
-
-        async def history() -> Sequence[Item]:
-            return await _history(parent)
-
-        async def begin() -> None:
-            content = TurnContent(
-                ItemList(items=items).SerializeToString(), response.SerializeToString()
-            )
-            await self._store.begin(scope, response_id, parent, content)
-
-        async def finish(final: Response) -> None:
-            tokens = context_tokens + final.usage.output_tokens
-            end = TurnEnd(final.SerializeToString(), tokens, open_calls(final.output))
-            await self._store.finish(scope, response_id, end)
-
-        run = Run(
-            response,
-            backend,
-            Call(request, response_id, items, history, context_tokens),
-            begin=begin if store else None,
-            finish=finish if store else None,
-            clock=self._clock,
-        )
-        key = (scope, response_id)
+        conversation_id = conversation_of(request)
+        if conversation_id:
+            await self._conversation(scope, conversation_id)
+        job = self._job(scope, request, parent, conversation_id)
+        if not conversation_id:
+            check_calls(job.items, parent.open_calls if parent is not None else frozenset())
+        self._take_place(scope.project)
+        run = self._run(job, backend)
+        key = (scope, job.response.id)
         self._runs[key] = run
         if request.stream:
-            run.client = run.reader()
-        await run.start(self._accept_seconds, lambda: self._runs.pop(key, None))
+            run.client = run.reader(owner=True)
+        await run.start(self._options.accept_seconds, lambda: self._over(key))
         return run
 
     async def get(self, scope: Scope, response_id: str) -> Snapshot:
@@ -139,16 +159,63 @@ class Engine:
             ApiError: the id is malformed, or there is no such response.
         """
         turn = await self._find(scope, response_id)
-        if turn is None:
-            raise _not_found(response_id)
         run = self._runs.get((scope, response_id))
         if run is not None and not turn.ended:
             return Snapshot(run.current())
         content = await turn.read()
         return Snapshot(Response.FromString(content.response))
 
+    async def follow(self, scope: Scope, response_id: str, after: int = -1) -> EventReader:
+        """Returns a reader of the events of a response: those there are, and those that come.
+
+        Args:
+            scope: whose it is.
+            response_id: the response's id.
+            after: the number of the last event that is not wanted.
+
+        Raises:
+            ApiError: the id is malformed, there is no such response, or its events are not kept.
+        """
+        turn = await self._find(scope, response_id)
+        if not turn.replayable:
+            message = (
+                "The events of this response are not kept: it was not created with both "
+                "'background' and 'stream'."
+            )
+            raise ApiError(ErrorKind.NOT_NOW, message, "stream")
+        run = self._runs.get((scope, response_id))
+        if run is not None and not run.over:
+            return run.reader(after + 1)
+        events = await self._store.read_events(scope, response_id, after + 1)
+        if events is None:
+            message = "The events of this response are no longer kept."
+            raise ApiError(ErrorKind.NOT_NOW, message, "stream")
+        return Replay(events)
+
+    async def cancel(self, scope: Scope, response_id: str) -> Snapshot:
+        """Cancels a background response, and returns it; one that has ended stays as it is.
+
+        Args:
+            scope: whose it is.
+            response_id: the response's id.
+
+        Raises:
+            ApiError: the id is malformed, there is no such response, or it is not in the
+                background.
+        """
+        turn = await self._find(scope, response_id)
+        run = self._runs.get((scope, response_id))
+        if run is not None and run.background and not turn.ended:
+            run.cancel()
+            return await run.ended()
+        snapshot = await self.get(scope, response_id)
+        if not snapshot.response.background:
+            message = "Only a response created with 'background' can be cancelled."
+            raise ApiError(ErrorKind.NOT_NOW, message, "response_id")
+        return snapshot
+
     async def delete(self, scope: Scope, response_id: str) -> None:
-        """Deletes a stored response; one that is running is cancelled first.
+        """Deletes a stored response; one that is running is cancelled.
 
         Args:
             scope: whose it is.
@@ -164,18 +231,163 @@ class Engine:
         if run is not None:
             run.cancel()
 
-    async def close(self) -> None:
-        """Refuses new work, cancels what is running and waits for its end."""
+    async def list_input_items(
+        self, scope: Scope, response_id: str, asked: PageRequest
+    ) -> ItemPage:
+        """Returns a page of the items that a response was made from.
+
+        They are its ancestors' input and output or its conversation's items, then its own input.
+
+        Args:
+            scope: whose it is.
+            response_id: the response's id.
+            asked: which page.
+
+        Raises:
+            ApiError: the id is malformed, there is no such response, or a cursor is unknown.
+        """
+        turn = await self._find(scope, response_id)
+        items = await self._context(scope, turn)
+        ids = [identified(item, response_id, index) for index, item in enumerate(items)]
+        page = take_page(ids, asked)
+        return item_page(
+            [items[place] for place in page.places],
+            [ids[place] for place in page.places],
+            has_more=page.has_more,
+        )
+
+    async def close(self, grace_seconds: float = 0.0) -> None:
+        """Refuses new work, lets runs finish for a while, then ends them as failed.
+
+        Args:
+            grace_seconds: how long runs may go on.
+        """
         self._draining = True
         runs = list(self._runs.values())
+        closing = [asyncio.ensure_future(run.wait_closed()) for run in runs]
+        if not closing:
+            return
+        if grace_seconds > 0:
+            await asyncio.wait(closing, timeout=grace_seconds)
         for run in runs:
-            run.cancel()
-        for run in runs:
-            await run.wait_closed()
+            run.stop(_STOPPING)
+        await asyncio.wait(closing)
 
-    async def _find(self, scope: Scope, response_id: str) -> Turn | None:
+    # From a request to its run.
+
+    def _job(
+        self,
+        scope: Scope,
+        request: CreateResponseRequest,
+        parent: Turn | None,
+        conversation_id: str,
+    ) -> _Job:
+        options = self._options
+        store = request.store if request.HasField("store") else options.store_by_default
+        response = new_response(
+            request,
+            response_id=new_id(options.response_prefix),
+            created_at=int(self._clock()),
+            store=store,
+        )
+        items = list(input_items(request))
+        replayable = store and request.stream and (request.background or options.replay_all)
+        before = parent.tokens if parent is not None else 0
+        job = _Job(scope, request, response, items, parent, conversation_id, replayable)
+        job.context_tokens = before + count_items(items)
+        return job
+
+    def _run(self, job: _Job, backend: Backend) -> Run:
+        turn = None
+        prepare = self._prepare_chain
+        if job.conversation_id:
+            turn = self._store.lock_conversation(job.scope, job.conversation_id)
+            prepare = self._prepare_conversation
+        return Run(
+            job.response,
+            backend,
+            lambda: prepare(job),
+            keeping=self._keeping(job) if job.response.store else None,
+            turn=turn,
+            max_seconds=self._options.max_run_seconds,
+            clock=self._clock,
+        )
+
+    async def _prepare_chain(self, job: _Job) -> Call:
+        async def history() -> Sequence[Item]:
+            return await history_items(job.parent)
+
+        return Call(job.request, job.response.id, job.items, history, job.context_tokens)
+
+    async def _prepare_conversation(self, job: _Job) -> Call:
+        """Reads the conversation when it is the run's turn: what ran before is in it."""
+        state = await self._conversation(job.scope, job.conversation_id)
+        job.waiting = state.open_calls
+        check_calls(job.items, state.open_calls)
+        before = [Item.FromString(item.data) for item in state.items]
+        job.context_tokens += count_items(before)
+
+        async def history() -> Sequence[Item]:
+            return before
+
+        return Call(job.request, job.response.id, job.items, history, job.context_tokens)
+
+    def _keeping(self, job: _Job) -> Keeping:
+        store, scope, response_id = self._store, job.scope, job.response.id
+
+        async def begin() -> None:
+            content = TurnContent(
+                ItemList(items=job.items).SerializeToString(), job.response.SerializeToString()
+            )
+            await store.begin(
+                scope,
+                response_id,
+                job.parent,
+                content,
+                conversation_id=job.conversation_id,
+                replayable=job.replayable,
+            )
+
+        async def finish(final: Response) -> None:
+            end = TurnEnd(
+                final.SerializeToString(),
+                job.context_tokens + final.usage.output_tokens,
+                open_calls(final.output),
+                _appended(job, final),
+            )
+            await store.finish(scope, response_id, end)
+
+        async def append(events: Sequence[Event], last: bool) -> None:
+            data = [event.message.SerializeToString() for event in events]
+            await store.append_events(scope, response_id, data, last=last)
+
+        async def read(start: int) -> Sequence[bytes] | None:
+            return await store.read_events(scope, response_id, start)
+
+        if not job.replayable:
+            return Keeping(begin, finish)
+        return Keeping(begin, finish, append, read)
+
+    def _take_place(self, project: str) -> None:
+        """Counts a run of a project, or refuses it."""
+        most = self._options.concurrent_runs
+        if most is not None and self._running[project] >= most:
+            message = f"Too many responses are running at once; at most {most} may."
+            raise ApiError(ErrorKind.RATE_LIMIT, message, retry_after=1)
+        self._running[project] += 1
+
+    def _over(self, key: tuple[Scope, str]) -> None:
+        self._runs.pop(key, None)
+        self._running[key[0].project] -= 1
+
+    # What is there already.
+
+    async def _find(self, scope: Scope, response_id: str) -> Turn:
         check_id(response_id, "response_id")
-        return await self._store.find(scope, response_id)
+        turn = await self._store.find(scope, response_id)
+        if turn is None:
+            raise _not_found(response_id)
+        return turn
 
     async def _parent(self, scope: Scope, request: CreateResponseRequest) -> Turn | None:
         if not request.HasField("previous_response_id"):
@@ -195,23 +407,43 @@ class Engine:
             )
         return parent
 
+    async def _conversation(self, scope: Scope, conversation_id: str) -> ConversationState:
+        state = await self._store.find_conversation(scope, conversation_id)
+        if state is None:
+            raise conversation_not_found(conversation_id)
+        return state
 
-async def _history(parent: Turn | None) -> Sequence[Item]:
-    """Reads the items of a chain of turns, oldest first."""
-    contents: list[TurnContent] = []
-    turn = parent
-    while turn is not None:
-        contents.append(await turn.read())
-        turn = await turn.parent()
-    items: list[Item] = []
-    for content in reversed(contents):
-        items.extend(ItemList.FromString(content.input).items)
-        items.extend(Response.FromString(content.response).output)
-    return items
+    async def _context(self, scope: Scope, turn: Turn) -> Sequence[Item]:
+        """Reads the items that a response was made from, each with its id."""
+        if not turn.conversation_id:
+            return await context_items(turn)
+        content = await turn.read()
+        own = named_items(ItemList.FromString(content.input).items, turn.response_id)
+        state = await self._store.find_conversation(scope, turn.conversation_id)
+        before: list[Item] = []
+        mine = {identified(item, turn.response_id, index) for index, item in enumerate(own)}
+        for stored in state.items if state is not None else ():
+            if stored.id in mine:
+                # From here on the conversation holds this turn and what came after it.
+                break
+            before.append(Item.FromString(stored.data))
+        return [*before, *own]
+
+
+def _appended(job: _Job, final: Response) -> Appended | None:
+    """Returns what a response adds to its conversation: nothing, if it has failed."""
+    finished = final.status in (
+        response_pb2.RESPONSE_STATUS_COMPLETED,
+        response_pb2.RESPONSE_STATUS_INCOMPLETE,
+    )
+    if not job.conversation_id or not finished:
+        return None
+    items = [*stored_items(job.items, job.response.id), *stored_items(final.output, final.id)]
+    calls = calls_after(job.waiting, [*job.items, *final.output])
+    return Appended(job.conversation_id, items, calls)
 
 
 def _not_found(response_id: str) -> ApiError:
     # The id has passed the check of its form, so that it is safe to repeat.
-    return ApiError(
-        ErrorKind.NOT_FOUND, f"Response with id '{response_id}' not found.", "response_id"
-    )
+    message = f"Response with id '{response_id}' not found."
+    return ApiError(ErrorKind.NOT_FOUND, message, "response_id")

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
 
 from antiphon.backends.protocol import Backend, Call
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.event import Event, Snapshot
+from antiphon.core.event import Event, Snapshot, StoredEvent
 from antiphon.core.output import Failed, Finished, Step
 from antiphon.core.sequencer import Sequencer
+from antiphon.engine.reader import Reader
 from antiphon.v1 import response_pb2
 from antiphon.v1.response_pb2 import Response
 
-__all__ = ["Reader", "Run"]
+__all__ = ["CANCELLED", "Keeping", "Run"]
 
 _TURN_EVENTS: Final = 32
 """Steps after which a run gives the loop a turn."""
@@ -30,19 +33,43 @@ _TRIM_EVENTS: Final = 256
 
 _BROKEN: Final = Failed("server_error", "The model failed.")
 """How an answer ends whose backend broke; what broke is for the log alone."""
+_SILENT: Final = Failed("server_error", "The model ended without finishing its answer.")
+_TOO_LONG: Final = Failed("server_error", "The model took too long.")
+CANCELLED: Final = None
+"""How an answer ends that was cancelled."""
+
+End = Finished | Failed | None
 
 _log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How a run is stored.
+
+    Args:
+        begin: stores the turn when the answer begins.
+        finish: stores the final response.
+        append: stores the next events, if they are to be replayed; the last ones say so.
+        read: reads stored events from a number on.
+    """
+
+    begin: Callable[[], Awaitable[None]]
+    finish: Callable[[Response], Awaitable[None]]
+    append: Callable[[Sequence[Event], bool], Awaitable[None]] | None = None
+    read: Callable[[int], Awaitable[Sequence[bytes] | None]] | None = None
 
 
 class Run:
     """One response being made by a task of its own; transports only read.
 
     Args:
-        response: the response as it begins.
+        response: the response as it begins; a queued one runs in the background.
         backend: who answers.
-        call: what it is asked.
-        begin: stores the turn when the request is accepted, or None if it is not to be stored.
-        finish: stores the final response, or None.
+        prepare: returns what the backend is asked, once it is the run's turn.
+        keeping: how it is stored, or None.
+        turn: held from before `prepare` to the end: what lets one run at a time have its turn.
+        max_seconds: how long the run may take.
         clock: tells the time, in seconds since 1970.
     """
 
@@ -50,21 +77,27 @@ class Run:
         self,
         response: Response,
         backend: Backend,
-        call: Call,
+        prepare: Callable[[], Awaitable[Call]],
         *,
-        begin: Callable[[], Awaitable[None]] | None,
-        finish: Callable[[Response], Awaitable[None]] | None,
+        keeping: Keeping | None,
+        turn: AbstractAsyncContextManager[object] | None = None,
+        max_seconds: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
         loop = asyncio.get_running_loop()
+        self.response_id: Final = response.id
+        self.background: Final = response.background
+        """Whether the run goes on without its client."""
         self._backend = backend
-        self._call = call
-        self._store_begin = begin
-        self._store_finish = finish
+        self._prepare = prepare
+        self._keeping = keeping
+        self._turn = turn if turn is not None else nullcontext()
+        self._max_seconds = max_seconds
         self._clock = clock
         self._sequencer = Sequencer(response)
         self._log = self._sequencer.events
         self._trimmed = 0
+        self._stored = 0
         self._readers: list[Reader] = []
         self._waiters: list[asyncio.Future[bool]] = []
         self._beginning: asyncio.Task[None] | None = None
@@ -73,24 +106,15 @@ class Run:
         # Nobody asks for the error of a run whose client left before it was accepted.
         self._accepted.add_done_callback(lambda done: done.exception())
         self._result: asyncio.Future[Snapshot] = loop.create_future()
-        self._task: asyncio.Task[None] | None = None
+        self._over: asyncio.Future[None] = loop.create_future()
+        self._driver: asyncio.Task[None] | None = None
+        self._ender: asyncio.Task[None] | None = None
         self._ending = False
         self.client: Reader | None = None
         """The reader of the client that asked, if it asked for a stream."""
 
-    @property
-    def response_id(self) -> str:
-        """The id of the response."""
-        return self._call.response_id
-
-    def reader(self) -> Reader:
-        """Returns a reader of all events that are still in the log."""
-        reader = Reader(self, self._trimmed)
-        self._readers.append(reader)
-        return reader
-
     async def start(self, accept_seconds: float, when_over: Callable[[], object]) -> None:
-        """Starts the run and waits until the answer begins.
+        """Starts the run and waits until the answer begins; a background run begins at once.
 
         Args:
             accept_seconds: how long to wait for the backend to accept; then the answer begins
@@ -101,8 +125,13 @@ class Run:
             ApiError: the backend refused; nothing was stored.
         """
         loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._drive())
-        self._task.add_done_callback(lambda _: when_over())
+        self._over.add_done_callback(lambda _: when_over())
+        limit = loop.call_later(self._max_seconds, self.stop, _TOO_LONG)
+        self._over.add_done_callback(lambda _: limit.cancel())
+        if self.background:
+            await self._begin_in_background()
+            return
+        self._driver = loop.create_task(self._drive())
         timer = loop.call_later(accept_seconds, self._begin_unaccepted)
         try:
             await asyncio.shield(self._accepted)
@@ -112,13 +141,28 @@ class Run:
         finally:
             timer.cancel()
 
+    async def _begin_in_background(self) -> None:
+        try:
+            await self._begin()
+        except BaseException:
+            self._ending = True
+            self._over.set_result(None)
+            raise
+        if not self._ending:
+            self._driver = asyncio.get_running_loop().create_task(self._drive())
+
     async def result(self) -> Snapshot:
-        """Waits for the final response; a client that stops waiting stops the run."""
+        """Waits for the final response; a client that stops waiting stops its run."""
         try:
             return await asyncio.shield(self._result)
         except asyncio.CancelledError:
-            self.cancel()
+            if not self.background:
+                self.cancel()
             raise
+
+    async def ended(self) -> Snapshot:
+        """Waits for the final response, whoever stopped the run."""
+        return await asyncio.shield(self._result)
 
     def current(self) -> Response:
         """Returns the response as it is now."""
@@ -126,40 +170,62 @@ class Run:
 
     def cancel(self) -> None:
         """Stops the backend; the run ends as cancelled with the output so far."""
-        # An answer that is being stored is finished: its client may hear of it any moment.
-        if self._task is not None and not self._ending:
-            self._task.cancel()
+        self.stop(CANCELLED)
+
+    def stop(self, end: Failed | None) -> None:
+        """Ends the run at once, whatever its backend does.
+
+        An answer that is being stored is finished: its client may hear of it any moment.
+
+        Args:
+            end: how it ends: as failed, or as cancelled.
+        """
+        if self._ending:
+            return
+        self._ending = True
+        if self._driver is not None:
+            self._driver.cancel()
+        self._ender = asyncio.get_running_loop().create_task(self._end(end, None))
 
     async def wait_closed(self) -> None:
-        """Waits until the run's task is over."""
-        if self._task is not None:
-            await asyncio.wait([self._task])
+        """Waits until the run has ended."""
+        await asyncio.shield(self._over)
 
     async def _drive(self) -> None:
         """Drives the backend to its end; every way out of it gives the run its one end."""
         refusal: BaseException | None = None
+        end: End = CANCELLED
         try:
-            end = await self._consume()
+            async with self._turn:
+                try:
+                    end = await self._consume_detached()
+                except ApiError as error:
+                    refusal, end = error, Failed(error.code or "server_error", error.message)
+                except Exception as error:  # noqa: BLE001 - a backend may raise anything
+                    _log.exception("backend failed", response_id=self.response_id)
+                    refusal, end = error, _BROKEN
+                if not self._ending:
+                    self._ending = True
+                    # The turn is kept until the answer is stored: the next run builds on it.
+                    await self._end(end, refusal)
         except asyncio.CancelledError:
-            end = None
-        except ApiError as error:
-            refusal, end = error, Failed(error.code or "server_error", error.message)
-        except Exception as error:  # noqa: BLE001 - a backend may raise anything
-            _log.exception("backend failed", response_id=self.response_id)
-            refusal, end = error, _BROKEN
-        self._ending = True
-        if self._beginning is not None:
-            # The turn may be on its way into the store: what is begun has to be ended too.
-            await asyncio.wait([self._beginning])
-            refusal = refusal or self._beginning.exception()
-        if self._begun:
-            await self._end(end)
-        else:
-            stopped = ApiError(ErrorKind.UNAVAILABLE, "The request was stopped.")
-            self._accepted.set_exception(refusal or stopped)
+            self.stop(CANCELLED)
+            raise
+
+    async def _consume_detached(self) -> Finished | Failed:
+        if isinstance(self._turn, nullcontext):
+            return await self._consume()
+        # A backend that ignores its cancellation must not keep others from having their turn.
+        task = asyncio.get_running_loop().create_task(self._consume())
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        return task.result()
 
     async def _consume(self) -> Finished | Failed:
-        steps = self._backend.respond(self._call)
+        steps = self._backend.respond(await self._prepare())
         try:
             return await self._read(steps)
         finally:
@@ -171,28 +237,38 @@ class Run:
         apply = self._sequencer.apply
         taken = 0
         since = time.perf_counter()
+        accepted = False
         async for batch in steps:
-            if not self._begun:
-                await self._begin()
+            if self._ending:
+                # The backend ignored that it was stopped; nobody hears of what it still says.
+                break
+            if not accepted:
+                accepted = True
+                if not self._begun:
+                    await self._begin()
+                self._sequencer.progress()
             for step in batch:
                 end = apply(step)
                 if end is not None:
                     return end
                 taken += 1
                 if taken >= _TURN_EVENTS:
-                    self._publish()
+                    await self._publish()
                     await asyncio.sleep(0)
+                    if self._ending:
+                        break
                     taken = 0
                     since = time.perf_counter()
-            self._publish()
+            await self._publish()
             if time.perf_counter() - since > _TURN_SECONDS:
                 await asyncio.sleep(0)
                 taken = 0
                 since = time.perf_counter()
-        _log.error("backend ended without finishing", response_id=self.response_id)
-        if not self._begun:
-            await self._begin()
-        return Failed("server_error", "The model ended without finishing its answer.")
+        if not self._ending:
+            _log.error("backend ended without finishing", response_id=self.response_id)
+            if not self._begun:
+                await self._begin()
+        return _SILENT
 
     def _begin_unaccepted(self) -> None:
         """Begins the answer although the backend has not accepted yet."""
@@ -213,16 +289,31 @@ class Run:
         return self._beginning
 
     async def _store_and_open(self) -> None:
-        if self._store_begin is not None:
-            await self._store_begin()
+        if self._keeping is not None:
+            await self._keeping.begin()
         self._begun = True
         self._sequencer.begin()
-        self._publish()
+        await self._publish()
         if not self._accepted.done():
             self._accepted.set_result(None)
 
-    async def _end(self, end: Finished | Failed | None) -> None:
-        """Stores the final response, then tells of it."""
+    async def _end(self, end: End, refusal: BaseException | None) -> None:
+        """Gives the run its end: stores the final response, then tells of it."""
+        try:
+            if self._beginning is not None:
+                # The turn may be on its way into the store: what is begun has to be ended too.
+                await asyncio.wait([self._beginning])
+                refusal = refusal or self._beginning.exception()
+            if self._begun:
+                await self._store_and_tell(end)
+            elif not self._accepted.done():
+                stopped = ApiError(ErrorKind.UNAVAILABLE, "The request was stopped.")
+                self._accepted.set_exception(refusal or stopped)
+        finally:
+            if not self._over.done():
+                self._over.set_result(None)
+
+    async def _store_and_tell(self, end: End) -> None:
         sequencer = self._sequencer
         try:
             response = self._final(end)
@@ -230,8 +321,8 @@ class Run:
             _log.exception("backend failed at its end", response_id=self.response_id)
             response = sequencer.fail(_BROKEN)
         try:
-            if self._store_finish is not None:
-                await self._store_finish(response)
+            if self._keeping is not None:
+                await self._keeping.finish(response)
         except Exception:  # noqa: BLE001 - and a store too
             # What is not stored must not be told as if it were.
             _log.exception("response not stored", response_id=self.response_id)
@@ -241,15 +332,24 @@ class Run:
             response.error.message = "The response could not be stored."
         sequencer.end(response)
         self._result.set_result(sequencer.snapshot)
-        self._publish()
+        await self._publish()
 
-    def _final(self, end: Finished | Failed | None) -> Response:
+    def _final(self, end: End) -> Response:
         if isinstance(end, Finished):
             return self._sequencer.complete(end, int(self._clock()))
         return self._sequencer.cancel() if end is None else self._sequencer.fail(end)
 
-    def _publish(self) -> None:
-        """Wakes the readers, and drops what nobody is going to read."""
+    async def _publish(self) -> None:
+        """Stores what is to be replayed, wakes the readers, drops what nobody is going to read."""
+        keeping = self._keeping
+        if keeping is not None and keeping.append is not None:
+            events = self._log[self._stored - self._trimmed :]
+            self._stored += len(events)
+            if events:
+                try:
+                    await keeping.append(events, self._sequencer.ended)
+                except Exception:  # noqa: BLE001 - the live readers are told all the same
+                    _log.exception("events not stored", response_id=self.response_id)
         waiters = self._waiters
         if waiters:
             self._waiters = []
@@ -265,9 +365,30 @@ class Run:
 
     # What follows is for the run's readers.
 
-    def events_from(self, position: int) -> Sequence[Event]:
+    @property
+    def replayable(self) -> bool:
+        """Whether its events can be read from the first one on."""
+        return self._keeping is not None and self._keeping.append is not None
+
+    def reader(self, position: int | None = None, *, owner: bool = False) -> Reader:
+        """Returns a reader of the run's events.
+
+        Args:
+            position: the number of the first event to read, or None for all that are in the log.
+            owner: whether it is the reader of the client that asked: if that leaves a run that is
+                not in the background, the run is cancelled.
+        """
+        reader = Reader(self, self._trimmed if position is None else position, owner=owner)
+        self._readers.append(reader)
+        return reader
+
+    async def events_from(self, position: int) -> Sequence[Event]:
         """Returns the next events from a position in the log, at most a batch of them."""
         start = position - self._trimmed
+        if start < 0:
+            read = self._keeping.read if self._keeping is not None else None
+            stored = await read(position) if read is not None else None
+            return [StoredEvent(data) for data in (stored or ())[:_BATCH_EVENTS]]
         return self._log[start : start + _BATCH_EVENTS]
 
     @property
@@ -304,47 +425,10 @@ class Run:
         """Forgets a reader."""
         if reader in self._readers:
             self._readers.remove(reader)
+        if reader.owner and not self.background:
+            self.cancel()
 
 
 def _time_up(waiter: asyncio.Future[bool]) -> None:
     if not waiter.done():
         waiter.set_result(False)
-
-
-class Reader:
-    """A cursor over a run's log.
-
-    Args:
-        run: the run.
-        position: the number of the first event to read.
-    """
-
-    __slots__ = ("_run", "position")
-
-    def __init__(self, run: Run, position: int) -> None:
-        self._run = run
-        self.position = position
-
-    async def read(self, seconds: float | None = None) -> Sequence[Event] | None:
-        """Waits for the next events.
-
-        Args:
-            seconds: how long to wait, or None for as long as it takes.
-
-        Returns:
-            As many events as are there, none after the end, or None when the time was up.
-        """
-        run = self._run
-        while True:
-            events = run.events_from(self.position)
-            if events:
-                self.position += len(events)
-                return events
-            if run.over:
-                return events
-            if not await run.wait(seconds):
-                return None
-
-    def close(self) -> None:
-        """Ends the reading."""
-        self._run.leave(self)

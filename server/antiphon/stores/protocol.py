@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from antiphon.core.scope import Scope
 
-__all__ = ["AlreadyExists", "Store", "Turn", "TurnContent", "TurnEnd"]
+__all__ = [
+    "AlreadyExists",
+    "Appended",
+    "ConversationState",
+    "Store",
+    "StoredItem",
+    "Turn",
+    "TurnContent",
+    "TurnEnd",
+]
 
 
 class AlreadyExists(Exception):
@@ -22,6 +33,34 @@ class TurnContent(NamedTuple):
     """The response, with its output: a serialised `Response`."""
 
 
+class StoredItem(NamedTuple):
+    """An item of a conversation."""
+
+    id: str
+    data: bytes
+    """A serialised `Item`."""
+
+
+class Appended(NamedTuple):
+    """What is added to a conversation."""
+
+    conversation_id: str
+    items: Sequence[StoredItem]
+    open_calls: frozenset[str]
+    """The ids of the calls that wait for an answer once the items are added."""
+
+
+class ConversationState(NamedTuple):
+    """A conversation as it is."""
+
+    data: bytes
+    """A serialised `Conversation`."""
+    items: Sequence[StoredItem]
+    """Its items, oldest first."""
+    open_calls: frozenset[str]
+    """The ids of the calls that wait for an answer."""
+
+
 class TurnEnd(NamedTuple):
     """How a turn ended, with what later turns ask of it."""
 
@@ -31,6 +70,8 @@ class TurnEnd(NamedTuple):
     """The tokens of the whole history up to the end of this turn."""
     open_calls: frozenset[str] = frozenset()
     """The ids of the completed calls that the next turn has to answer."""
+    appended: Appended | None = None
+    """What the turn adds to a conversation, in the same step."""
 
 
 class Turn(Protocol):
@@ -52,6 +93,14 @@ class Turn(Protocol):
     def open_calls(self) -> frozenset[str]:
         """The ids of the completed calls that the next turn has to answer."""
 
+    @property
+    def conversation_id(self) -> str:
+        """The conversation whose items came before this turn, or ""."""
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the events are kept, at least for a while."""
+
     async def read(self) -> TurnContent:
         """Reads what was said."""
 
@@ -60,10 +109,17 @@ class Turn(Protocol):
 
 
 class Store(Protocol):
-    """Keeps turns by scope and response id. Every method holds for one scope alone."""
+    """Keeps turns, their events and conversations. Every method holds for one scope alone."""
 
     async def begin(
-        self, scope: Scope, response_id: str, parent: Turn | None, content: TurnContent
+        self,
+        scope: Scope,
+        response_id: str,
+        parent: Turn | None,
+        content: TurnContent,
+        *,
+        conversation_id: str = "",
+        replayable: bool = False,
     ) -> None:
         """Adds a turn whose response is not final.
 
@@ -72,6 +128,8 @@ class Store(Protocol):
             response_id: the response's id.
             parent: the turn to continue, which is kept as long as this one.
             content: the input, and the response as it begins.
+            conversation_id: the conversation whose items come before, or "".
+            replayable: whether events are going to be added.
 
         Raises:
             AlreadyExists: the id is taken.
@@ -83,7 +141,8 @@ class Store(Protocol):
         Args:
             scope: whose it is.
             response_id: the response's id.
-            end: how it ended.
+            end: how it ended. What it adds to a conversation is added in the same step, if the
+                conversation is there.
 
         Returns:
             Whether it was written: False if the turn is gone or final already.
@@ -98,11 +157,123 @@ class Store(Protocol):
         """
 
     async def delete(self, scope: Scope, response_id: str) -> bool:
-        """Deletes a turn; turns that continue it keep their whole history.
+        """Deletes a turn, its events and its items in a conversation.
+
+        Turns that continue it keep their whole history.
 
         Args:
             scope: whose it is.
             response_id: the response's id.
+
+        Returns:
+            Whether there was one.
+        """
+
+    async def append_events(
+        self, scope: Scope, response_id: str, events: Sequence[bytes], *, last: bool
+    ) -> None:
+        """Adds the next events of a turn.
+
+        Args:
+            scope: whose it is.
+            response_id: the response's id.
+            events: serialised `ResponseStreamEvent` messages, in order.
+            last: whether none follow: then their time to be kept begins.
+        """
+
+    async def read_events(
+        self, scope: Scope, response_id: str, start: int
+    ) -> Sequence[bytes] | None:
+        """Reads the events of a turn from a sequence number on.
+
+        Args:
+            scope: whose it is.
+            response_id: the response's id.
+            start: the first sequence number to read.
+
+        Returns:
+            The events that are there, or None if they are no longer kept.
+        """
+
+    def lock_conversation(
+        self, scope: Scope, conversation_id: str
+    ) -> AbstractAsyncContextManager[object]:
+        """Returns what lets one holder at a time work on a conversation, in the order they ask.
+
+        Args:
+            scope: whose it is.
+            conversation_id: the conversation's id.
+        """
+
+    async def create_conversation(
+        self, scope: Scope, conversation_id: str, state: ConversationState
+    ) -> None:
+        """Adds a conversation.
+
+        Args:
+            scope: whose it is.
+            conversation_id: its id.
+            state: its first state.
+
+        Raises:
+            AlreadyExists: the id is taken.
+        """
+
+    async def find_conversation(
+        self, scope: Scope, conversation_id: str
+    ) -> ConversationState | None:
+        """Finds a conversation and counts it as used.
+
+        Args:
+            scope: whose it is.
+            conversation_id: its id.
+        """
+
+    async def update_conversation(self, scope: Scope, conversation_id: str, data: bytes) -> bool:
+        """Replaces what a conversation says of itself.
+
+        Args:
+            scope: whose it is.
+            conversation_id: its id.
+            data: a serialised `Conversation`.
+
+        Returns:
+            Whether there was one.
+        """
+
+    async def delete_conversation(self, scope: Scope, conversation_id: str) -> bool:
+        """Deletes a conversation and its items.
+
+        Args:
+            scope: whose it is.
+            conversation_id: its id.
+
+        Returns:
+            Whether there was one.
+        """
+
+    async def append_items(self, scope: Scope, appended: Appended, response_id: str = "") -> bool:
+        """Adds items to the end of a conversation, all of them or none.
+
+        Args:
+            scope: whose it is.
+            appended: what to add, and to which conversation.
+            response_id: the response that the items are of, or "".
+
+        Returns:
+            Whether there was one.
+        """
+
+    async def delete_item(
+        self, scope: Scope, conversation_id: str, item_id: str, open_calls: frozenset[str]
+    ) -> bool:
+        """Deletes an item of a conversation.
+
+        Args:
+            scope: whose it is.
+            conversation_id: the conversation's id.
+            item_id: the item's id.
+            open_calls: the ids of the calls that wait for an answer without it.
 
         Returns:
             Whether there was one.

@@ -27,7 +27,7 @@ from antiphon.v1 import item_pb2 as antiphon_dot_v1_dot_item__pb2
 from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'antiphon/v1/conversations_service.proto\x12\x0b\x61ntiphon.v1\x1a\x1e\x61ntiphon/v1/conversation.proto\x1a\x16\x61ntiphon/v1/item.proto\x1a\x16\x61ntiphon/v1/json.proto\"\xd7\x01\n\x19\x43reateConversationRequest\x12.\n\x05items\x18\x01 \x03(\x0b\x32\x11.antiphon.v1.ItemB\x0c\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\x02 \x14\x12Y\n\x08metadata\x18\x02 \x03(\x0b\x32\x34.antiphon.v1.CreateConversationRequest.MetadataEntryB\x11\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\x07 \x10\x38@@\x80\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"1\n\x16GetConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"\xba\x01\n\x19UpdateConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12S\n\x08metadata\x18\x02 \x03(\x0b\x32\x34.antiphon.v1.UpdateConversationRequest.MetadataEntryB\x0b\xf2\xd1\x1d\x07 \x10\x38@@\x80\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"4\n\x19\x44\x65leteConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"_\n\x1a\x44\x65leteConversationResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x64\x65leted\x18\x02 \x01(\x08:$\xea\xd1\x1d \x12\x1e\n\x06object\x12\x14\x63onversation.deleted\"\xfe\x02\n\x1e\x43reateConversationItemsRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x30\n\x05items\x18\x02 \x03(\x0b\x32\x11.antiphon.v1.ItemB\x0e\xea\xd1\x1d\x02H\x01\xf2\xd1\x1d\x04\x18\x01 \x14\x12\x90\x02\n\x07include\x18\x03 \x03(\tB\xfe\x01\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\xf3\x01\x32\x18\x66ile_search_call.results2\x17web_search_call.results2\x1eweb_search_call.action.sources2\x1dmessage.input_image.image_url2%computer_call_output.output.image_url2\x1d\x63ode_interpreter_call.outputs2\x1breasoning.encrypted_content2\x1cmessage.output_text.logprobs\"\xcd\x03\n\x1cListConversationItemsRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\tH\x00\x88\x01\x01\x12*\n\x05limit\x18\x03 \x01(\x03\x42\x16\xf2\xd1\x1d\x12\t\x00\x00\x00\x00\x00\x00\xf0?\x11\x00\x00\x00\x00\x00\x00Y@H\x01\x88\x01\x01\x12#\n\x05order\x18\x04 \x01(\tB\x0f\xf2\xd1\x1d\x0b\x32\x03\x61sc2\x04\x64\x65scH\x02\x88\x01\x01\x12\x90\x02\n\x07include\x18\x05 \x03(\tB\xfe\x01\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\xf3\x01\x32\x18\x66ile_search_call.results2\x17web_search_call.results2\x1eweb_search_call.action.sources2\x1dmessage.input_image.image_url2%computer_call_output.output.image_url2\x1d\x63ode_interpreter_call.outputs2\x1breasoning.encrypted_content2\x1cmessage.output_text.logprobsB\x08\n\x06_afterB\x08\n\x06_limitB\x08\n\x06_order\"\xd9\x02\n\x1aGetConversationItemRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x0f\n\x07item_id\x18\x02 \x01(\t\x12\x90\x02\n\x07include\x18\x03 \x03(\tB\xfe\x01\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\xf3\x01\x32\x18\x66ile_search_call.results2\x17web_search_call.results2\x1eweb_search_call.action.sources2\x1dmessage.input_image.image_url2%computer_call_output.output.image_url2\x1d\x63ode_interpreter_call.outputs2\x1breasoning.encrypted_content2\x1cmessage.output_text.logprobs\"I\n\x1d\x44\x65leteConversationItemRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x0f\n\x07item_id\x18\x02 \x01(\t2\xf0\x05\n\x14\x43onversationsService\x12W\n\x12\x43reateConversation\x12&.antiphon.v1.CreateConversationRequest\x1a\x19.antiphon.v1.Conversation\x12Q\n\x0fGetConversation\x12#.antiphon.v1.GetConversationRequest\x1a\x19.antiphon.v1.Conversation\x12W\n\x12UpdateConversation\x12&.antiphon.v1.UpdateConversationRequest\x1a\x19.antiphon.v1.Conversation\x12\x65\n\x12\x44\x65leteConversation\x12&.antiphon.v1.DeleteConversationRequest\x1a\'.antiphon.v1.DeleteConversationResponse\x12]\n\x17\x43reateConversationItems\x12+.antiphon.v1.CreateConversationItemsRequest\x1a\x15.antiphon.v1.ItemPage\x12Y\n\x15ListConversationItems\x12).antiphon.v1.ListConversationItemsRequest\x1a\x15.antiphon.v1.ItemPage\x12Q\n\x13GetConversationItem\x12\'.antiphon.v1.GetConversationItemRequest\x1a\x11.antiphon.v1.Item\x12_\n\x16\x44\x65leteConversationItem\x12*.antiphon.v1.DeleteConversationItemRequest\x1a\x19.antiphon.v1.Conversationb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'antiphon/v1/conversations_service.proto\x12\x0b\x61ntiphon.v1\x1a\x1e\x61ntiphon/v1/conversation.proto\x1a\x16\x61ntiphon/v1/item.proto\x1a\x16\x61ntiphon/v1/json.proto\"\x98\x02\n\x19\x43reateConversationRequest\x12\x38\n\x02id\x18\x03 \x01(\tB\'\xf2\xd1\x1d#*![A-Za-z0-9][A-Za-z0-9_.:-]{0,127}H\x00\x88\x01\x01\x12.\n\x05items\x18\x01 \x03(\x0b\x32\x11.antiphon.v1.ItemB\x0c\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\x02 \x14\x12Y\n\x08metadata\x18\x02 \x03(\x0b\x32\x34.antiphon.v1.CreateConversationRequest.MetadataEntryB\x11\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\x07 \x10\x38@@\x80\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x42\x05\n\x03_id\"1\n\x16GetConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"\xba\x01\n\x19UpdateConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12S\n\x08metadata\x18\x02 \x03(\x0b\x32\x34.antiphon.v1.UpdateConversationRequest.MetadataEntryB\x0b\xf2\xd1\x1d\x07 \x10\x38@@\x80\x04\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"4\n\x19\x44\x65leteConversationRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\"_\n\x1a\x44\x65leteConversationResponse\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x64\x65leted\x18\x02 \x01(\x08:$\xea\xd1\x1d \x12\x1e\n\x06object\x12\x14\x63onversation.deleted\"\xfe\x02\n\x1e\x43reateConversationItemsRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x30\n\x05items\x18\x02 \x03(\x0b\x32\x11.antiphon.v1.ItemB\x0e\xea\xd1\x1d\x02H\x01\xf2\xd1\x1d\x04\x18\x01 \x14\x12\x90\x02\n\x07include\x18\x03 \x03(\tB\xfe\x01\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\xf3\x01\x32\x18\x66ile_search_call.results2\x17web_search_call.results2\x1eweb_search_call.action.sources2\x1dmessage.input_image.image_url2%computer_call_output.output.image_url2\x1d\x63ode_interpreter_call.outputs2\x1breasoning.encrypted_content2\x1cmessage.output_text.logprobs\"\xed\x03\n\x1cListConversationItemsRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\tH\x00\x88\x01\x01\x12*\n\x05limit\x18\x03 \x01(\x03\x42\x16\xf2\xd1\x1d\x12\t\x00\x00\x00\x00\x00\x00\xf0?\x11\x00\x00\x00\x00\x00\x00Y@H\x01\x88\x01\x01\x12#\n\x05order\x18\x04 \x01(\tB\x0f\xf2\xd1\x1d\x0b\x32\x03\x61sc2\x04\x64\x65scH\x02\x88\x01\x01\x12\x90\x02\n\x07include\x18\x05 \x03(\tB\xfe\x01\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\xf3\x01\x32\x18\x66ile_search_call.results2\x17web_search_call.results2\x1eweb_search_call.action.sources2\x1dmessage.input_image.image_url2%computer_call_output.output.image_url2\x1d\x63ode_interpreter_call.outputs2\x1breasoning.encrypted_content2\x1cmessage.output_text.logprobs\x12\x13\n\x06\x62\x65\x66ore\x18\x06 \x01(\tH\x03\x88\x01\x01\x42\x08\n\x06_afterB\x08\n\x06_limitB\x08\n\x06_orderB\t\n\x07_before\"\xd9\x02\n\x1aGetConversationItemRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x0f\n\x07item_id\x18\x02 \x01(\t\x12\x90\x02\n\x07include\x18\x03 \x03(\tB\xfe\x01\xea\xd1\x1d\x02(\x01\xf2\xd1\x1d\xf3\x01\x32\x18\x66ile_search_call.results2\x17web_search_call.results2\x1eweb_search_call.action.sources2\x1dmessage.input_image.image_url2%computer_call_output.output.image_url2\x1d\x63ode_interpreter_call.outputs2\x1breasoning.encrypted_content2\x1cmessage.output_text.logprobs\"I\n\x1d\x44\x65leteConversationItemRequest\x12\x17\n\x0f\x63onversation_id\x18\x01 \x01(\t\x12\x0f\n\x07item_id\x18\x02 \x01(\t2\xf0\x05\n\x14\x43onversationsService\x12W\n\x12\x43reateConversation\x12&.antiphon.v1.CreateConversationRequest\x1a\x19.antiphon.v1.Conversation\x12Q\n\x0fGetConversation\x12#.antiphon.v1.GetConversationRequest\x1a\x19.antiphon.v1.Conversation\x12W\n\x12UpdateConversation\x12&.antiphon.v1.UpdateConversationRequest\x1a\x19.antiphon.v1.Conversation\x12\x65\n\x12\x44\x65leteConversation\x12&.antiphon.v1.DeleteConversationRequest\x1a\'.antiphon.v1.DeleteConversationResponse\x12]\n\x17\x43reateConversationItems\x12+.antiphon.v1.CreateConversationItemsRequest\x1a\x15.antiphon.v1.ItemPage\x12Y\n\x15ListConversationItems\x12).antiphon.v1.ListConversationItemsRequest\x1a\x15.antiphon.v1.ItemPage\x12Q\n\x13GetConversationItem\x12\'.antiphon.v1.GetConversationItemRequest\x1a\x11.antiphon.v1.Item\x12_\n\x16\x44\x65leteConversationItem\x12*.antiphon.v1.DeleteConversationItemRequest\x1a\x19.antiphon.v1.Conversationb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,6 +36,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CREATECONVERSATIONREQUEST_METADATAENTRY']._loaded_options = None
   _globals['_CREATECONVERSATIONREQUEST_METADATAENTRY']._serialized_options = b'8\001'
+  _globals['_CREATECONVERSATIONREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_CREATECONVERSATIONREQUEST'].fields_by_name['id']._serialized_options = b'\362\321\035#*![A-Za-z0-9][A-Za-z0-9_.:-]{0,127}'
   _globals['_CREATECONVERSATIONREQUEST'].fields_by_name['items']._loaded_options = None
   _globals['_CREATECONVERSATIONREQUEST'].fields_by_name['items']._serialized_options = b'\352\321\035\002(\001\362\321\035\002 \024'
   _globals['_CREATECONVERSATIONREQUEST'].fields_by_name['metadata']._loaded_options = None
@@ -59,27 +61,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETCONVERSATIONITEMREQUEST'].fields_by_name['include']._loaded_options = None
   _globals['_GETCONVERSATIONITEMREQUEST'].fields_by_name['include']._serialized_options = b'\352\321\035\002(\001\362\321\035\363\0012\030file_search_call.results2\027web_search_call.results2\036web_search_call.action.sources2\035message.input_image.image_url2%computer_call_output.output.image_url2\035code_interpreter_call.outputs2\033reasoning.encrypted_content2\034message.output_text.logprobs'
   _globals['_CREATECONVERSATIONREQUEST']._serialized_start=137
-  _globals['_CREATECONVERSATIONREQUEST']._serialized_end=352
-  _globals['_CREATECONVERSATIONREQUEST_METADATAENTRY']._serialized_start=305
-  _globals['_CREATECONVERSATIONREQUEST_METADATAENTRY']._serialized_end=352
-  _globals['_GETCONVERSATIONREQUEST']._serialized_start=354
-  _globals['_GETCONVERSATIONREQUEST']._serialized_end=403
-  _globals['_UPDATECONVERSATIONREQUEST']._serialized_start=406
-  _globals['_UPDATECONVERSATIONREQUEST']._serialized_end=592
-  _globals['_UPDATECONVERSATIONREQUEST_METADATAENTRY']._serialized_start=305
-  _globals['_UPDATECONVERSATIONREQUEST_METADATAENTRY']._serialized_end=352
-  _globals['_DELETECONVERSATIONREQUEST']._serialized_start=594
-  _globals['_DELETECONVERSATIONREQUEST']._serialized_end=646
-  _globals['_DELETECONVERSATIONRESPONSE']._serialized_start=648
-  _globals['_DELETECONVERSATIONRESPONSE']._serialized_end=743
-  _globals['_CREATECONVERSATIONITEMSREQUEST']._serialized_start=746
-  _globals['_CREATECONVERSATIONITEMSREQUEST']._serialized_end=1128
-  _globals['_LISTCONVERSATIONITEMSREQUEST']._serialized_start=1131
-  _globals['_LISTCONVERSATIONITEMSREQUEST']._serialized_end=1592
-  _globals['_GETCONVERSATIONITEMREQUEST']._serialized_start=1595
-  _globals['_GETCONVERSATIONITEMREQUEST']._serialized_end=1940
-  _globals['_DELETECONVERSATIONITEMREQUEST']._serialized_start=1942
-  _globals['_DELETECONVERSATIONITEMREQUEST']._serialized_end=2015
-  _globals['_CONVERSATIONSSERVICE']._serialized_start=2018
-  _globals['_CONVERSATIONSSERVICE']._serialized_end=2770
+  _globals['_CREATECONVERSATIONREQUEST']._serialized_end=417
+  _globals['_CREATECONVERSATIONREQUEST_METADATAENTRY']._serialized_start=363
+  _globals['_CREATECONVERSATIONREQUEST_METADATAENTRY']._serialized_end=410
+  _globals['_GETCONVERSATIONREQUEST']._serialized_start=419
+  _globals['_GETCONVERSATIONREQUEST']._serialized_end=468
+  _globals['_UPDATECONVERSATIONREQUEST']._serialized_start=471
+  _globals['_UPDATECONVERSATIONREQUEST']._serialized_end=657
+  _globals['_UPDATECONVERSATIONREQUEST_METADATAENTRY']._serialized_start=363
+  _globals['_UPDATECONVERSATIONREQUEST_METADATAENTRY']._serialized_end=410
+  _globals['_DELETECONVERSATIONREQUEST']._serialized_start=659
+  _globals['_DELETECONVERSATIONREQUEST']._serialized_end=711
+  _globals['_DELETECONVERSATIONRESPONSE']._serialized_start=713
+  _globals['_DELETECONVERSATIONRESPONSE']._serialized_end=808
+  _globals['_CREATECONVERSATIONITEMSREQUEST']._serialized_start=811
+  _globals['_CREATECONVERSATIONITEMSREQUEST']._serialized_end=1193
+  _globals['_LISTCONVERSATIONITEMSREQUEST']._serialized_start=1196
+  _globals['_LISTCONVERSATIONITEMSREQUEST']._serialized_end=1689
+  _globals['_GETCONVERSATIONITEMREQUEST']._serialized_start=1692
+  _globals['_GETCONVERSATIONITEMREQUEST']._serialized_end=2037
+  _globals['_DELETECONVERSATIONITEMREQUEST']._serialized_start=2039
+  _globals['_DELETECONVERSATIONITEMREQUEST']._serialized_end=2112
+  _globals['_CONVERSATIONSSERVICE']._serialized_start=2115
+  _globals['_CONVERSATIONSSERVICE']._serialized_end=2867
 # @@protoc_insertion_point(module_scope)

@@ -45,8 +45,11 @@ class CreateConversationRequest(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    ID_FIELD_NUMBER: _builtins.int
     ITEMS_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """id is the conversation's id, where the client chooses it."""
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_item_pb2.Item]:
         """items are the first items of the conversation."""
@@ -58,14 +61,17 @@ class CreateConversationRequest(_message.Message):
     def __init__(
         self,
         *,
+        id: _builtins.str | None = ...,
         items: _abc.Iterable[_item_pb2.Item] | None = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "id", b"id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["items", b"items", "metadata", b"metadata"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "id", b"id", "items", b"items", "metadata", b"metadata"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__id: _TypeAlias = _typing.Literal["id"]  # noqa: Y015
+    _WhichOneofArgType__id: _TypeAlias = _typing.Literal["_id", b"_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__id) -> _WhichOneofReturnType__id | None: ...
 
 Global___CreateConversationRequest: _TypeAlias = CreateConversationRequest  # noqa: Y015
 
@@ -232,6 +238,7 @@ class ListConversationItemsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
     INCLUDE_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
     conversation_id: _builtins.str
     """conversation_id is the conversation's id."""
     after: _builtins.str
@@ -240,6 +247,8 @@ class ListConversationItemsRequest(_message.Message):
     """limit is the greatest number of items; 20 if unset."""
     order: _builtins.str
     """order is `desc`, newest first, if unset."""
+    before: _builtins.str
+    """before is the id of the first item that is not wanted."""
     @_builtins.property
     def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """include names what else to send."""
@@ -252,19 +261,24 @@ class ListConversationItemsRequest(_message.Message):
         limit: _builtins.int | None = ...,
         order: _builtins.str | None = ...,
         include: _abc.Iterable[_builtins.str] | None = ...,
+        before: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "_limit", b"_limit", "_order", b"_order", "after", b"after", "limit", b"limit", "order", b"order"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "_before", b"_before", "_limit", b"_limit", "_order", b"_order", "after", b"after", "before", b"before", "limit", b"limit", "order", b"order"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "_limit", b"_limit", "_order", b"_order", "after", b"after", "conversation_id", b"conversation_id", "include", b"include", "limit", b"limit", "order", b"order"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_after", b"_after", "_before", b"_before", "_limit", b"_limit", "_order", b"_order", "after", b"after", "before", b"before", "conversation_id", b"conversation_id", "include", b"include", "limit", b"limit", "order", b"order"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__after: _TypeAlias = _typing.Literal["after"]  # noqa: Y015
     _WhichOneofArgType__after: _TypeAlias = _typing.Literal["_after", b"_after"]  # noqa: Y015
+    _WhichOneofReturnType__before: _TypeAlias = _typing.Literal["before"]  # noqa: Y015
+    _WhichOneofArgType__before: _TypeAlias = _typing.Literal["_before", b"_before"]  # noqa: Y015
     _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
     _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
     _WhichOneofReturnType__order: _TypeAlias = _typing.Literal["order"]  # noqa: Y015
     _WhichOneofArgType__order: _TypeAlias = _typing.Literal["_order", b"_order"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__after) -> _WhichOneofReturnType__after | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__before) -> _WhichOneofReturnType__before | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__limit) -> _WhichOneofReturnType__limit | None: ...
     @_typing.overload

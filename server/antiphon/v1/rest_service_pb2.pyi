@@ -148,6 +148,7 @@ class RestListInputItemsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
     INCLUDE_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
     response_id: _builtins.str
     """response_id is the response's id."""
     after: _builtins.str
@@ -156,6 +157,8 @@ class RestListInputItemsRequest(_message.Message):
     """limit is the greatest number of items."""
     order: _builtins.str
     """order is `asc` or `desc`."""
+    before: _builtins.str
+    """before is the id of the first item that is not wanted."""
     @_builtins.property
     def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """include names what else to send."""
@@ -168,10 +171,11 @@ class RestListInputItemsRequest(_message.Message):
         limit: _builtins.str = ...,
         order: _builtins.str = ...,
         include: _abc.Iterable[_builtins.str] | None = ...,
+        before: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "include", b"include", "limit", b"limit", "order", b"order", "response_id", b"response_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before", "include", b"include", "limit", b"limit", "order", b"order", "response_id", b"response_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -366,6 +370,7 @@ class RestListConversationItemsRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     ORDER_FIELD_NUMBER: _builtins.int
     INCLUDE_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
     conversation_id: _builtins.str
     """conversation_id is the conversation's id."""
     after: _builtins.str
@@ -374,6 +379,8 @@ class RestListConversationItemsRequest(_message.Message):
     """limit is the greatest number of items."""
     order: _builtins.str
     """order is `asc` or `desc`."""
+    before: _builtins.str
+    """before is the id of the first item that is not wanted."""
     @_builtins.property
     def include(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """include names what else to send."""
@@ -386,10 +393,11 @@ class RestListConversationItemsRequest(_message.Message):
         limit: _builtins.str = ...,
         order: _builtins.str = ...,
         include: _abc.Iterable[_builtins.str] | None = ...,
+        before: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "conversation_id", b"conversation_id", "include", b"include", "limit", b"limit", "order", b"order"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before", "conversation_id", b"conversation_id", "include", b"include", "limit", b"limit", "order", b"order"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,29 +1,33 @@
-"""The store in memory: bounded, and gone with the process."""
+"""Turns in memory."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Final
 
 from antiphon.core.scope import Scope
 from antiphon.stores.protocol import AlreadyExists, Turn, TurnContent, TurnEnd
 
-__all__ = ["MemoryStore"]
+__all__ = ["MemoryTurn", "TurnMemory"]
+
+Key = tuple[Scope, str]
 
 _OVERHEAD: Final = 512
 """Bytes that a turn takes besides what was said: the object, its keys and its place in line."""
-
 
 _SLACK: Final = 64
 """Places of deleted turns in the line that are not worth clearing."""
 
 
-class _MemoryTurn:
+class MemoryTurn:
     """A turn in memory."""
 
     __slots__ = (
         "children",
+        "conversation_id",
         "ended",
         "input",
         "key",
@@ -31,6 +35,7 @@ class _MemoryTurn:
         "open_calls",
         "previous",
         "queued",
+        "replayable",
         "response",
         "retained",
         "tokens",
@@ -38,9 +43,17 @@ class _MemoryTurn:
     )
 
     def __init__(
-        self, key: tuple[Scope, str], previous: _MemoryTurn | None, content: TurnContent
+        self,
+        key: Key,
+        previous: MemoryTurn | None,
+        content: TurnContent,
+        conversation_id: str,
+        *,
+        replayable: bool,
     ) -> None:
         self.key = key
+        self.conversation_id = conversation_id
+        self.replayable = replayable
         self.previous = previous
         self.input = content.input
         self.response = content.response
@@ -71,7 +84,7 @@ class _MemoryTurn:
         return self.previous
 
 
-class MemoryStore:
+class TurnMemory:
     """Keeps turns in memory within bounds.
 
     What is evicted is the turn used longest ago among those that no other turn continues, so that
@@ -80,13 +93,24 @@ class MemoryStore:
     Args:
         max_turns: the greatest number of turns retained.
         max_bytes: the greatest number of bytes retained, overhead included.
+        ttl_seconds: how long a turn is kept after its end, or None for ever.
+        when_gone: called with the key of a turn that was evicted or whose time was up.
     """
 
-    def __init__(self, max_turns: int, max_bytes: int) -> None:
+    def __init__(
+        self,
+        max_turns: int,
+        max_bytes: int,
+        ttl_seconds: float | None,
+        when_gone: Callable[[Key], object],
+    ) -> None:
         self._max_turns = max_turns
         self._max_bytes = max_bytes
-        self._turns: dict[tuple[Scope, str], _MemoryTurn] = {}
-        self._line: list[tuple[int, int, _MemoryTurn]] = []
+        self._ttl = ttl_seconds
+        self._when_gone = when_gone
+        self._turns: dict[Key, MemoryTurn] = {}
+        self._line: list[tuple[int, int, MemoryTurn]] = []
+        self._expiring: OrderedDict[Key, float] = OrderedDict()
         self._ticks = itertools.count(1)
         self._count = 0
         self._bytes = 0
@@ -101,15 +125,21 @@ class MemoryStore:
         """The bytes that the turns in memory take."""
         return self._bytes
 
-    async def begin(
-        self, scope: Scope, response_id: str, parent: Turn | None, content: TurnContent
+    def begin(
+        self,
+        key: Key,
+        parent: Turn | None,
+        content: TurnContent,
+        conversation_id: str,
+        *,
+        replayable: bool,
     ) -> None:
-        key = (scope, response_id)
+        """Adds a turn; raises AlreadyExists if the id is taken."""
         if key in self._turns:
             raise AlreadyExists
-        if parent is not None and not isinstance(parent, _MemoryTurn):
+        if parent is not None and not isinstance(parent, MemoryTurn):
             raise TypeError("the parent is of another store")
-        turn = _MemoryTurn(key, parent, content)
+        turn = MemoryTurn(key, parent, content, conversation_id, replayable=replayable)
         turn.used = next(self._ticks)
         self._turns[key] = turn
         self._retain(turn)
@@ -117,8 +147,9 @@ class MemoryStore:
             parent.used = turn.used
         self._evict()
 
-    async def finish(self, scope: Scope, response_id: str, end: TurnEnd) -> bool:
-        turn = self._turns.get((scope, response_id))
+    def finish(self, key: Key, end: TurnEnd, now: float) -> bool:
+        """Makes a turn final; returns whether it was there and not final."""
+        turn = self._turns.get(key)
         if turn is None or turn.ended:
             return False
         self._bytes += len(end.response) - len(turn.response)
@@ -126,25 +157,32 @@ class MemoryStore:
         turn.tokens = end.tokens
         turn.open_calls = end.open_calls
         turn.ended = True
+        if self._ttl is not None:
+            self._expiring[key] = now + self._ttl
+            self._expire(now)
         self._queue(turn)
         self._evict()
         return True
 
-    async def find(self, scope: Scope, response_id: str) -> Turn | None:
-        turn = self._turns.get((scope, response_id))
+    def find(self, key: Key, now: float) -> MemoryTurn | None:
+        """Finds a turn and counts it as used."""
+        self._expire(now)
+        turn = self._turns.get(key)
         if turn is not None:
             turn.used = next(self._ticks)
         return turn
 
-    async def delete(self, scope: Scope, response_id: str) -> bool:
-        turn = self._turns.pop((scope, response_id), None)
-        if turn is None:
-            return False
-        turn.known = False
-        self._release(turn)
-        return True
+    def delete(self, key: Key, now: float) -> MemoryTurn | None:
+        """Deletes a turn, and returns it if there was one."""
+        self._expire(now)
+        turn = self._turns.pop(key, None)
+        if turn is not None:
+            turn.known = False
+            self._expiring.pop(key, None)
+            self._release(turn)
+        return turn
 
-    def _retain(self, turn: _MemoryTurn) -> None:
+    def _retain(self, turn: MemoryTurn) -> None:
         """Counts a turn, and what it continues: that may have been evicted since it was found."""
         while not turn.retained:
             turn.retained = True
@@ -155,7 +193,7 @@ class MemoryStore:
             turn.previous.children += 1
             turn = turn.previous
 
-    def _release(self, turn: _MemoryTurn) -> None:
+    def _release(self, turn: MemoryTurn) -> None:
         """Lets go of a turn that cannot be found and that none continues, and so on upwards."""
         while not turn.known and not turn.children and turn.retained:
             turn.retained = False
@@ -170,7 +208,7 @@ class MemoryStore:
                 return
             turn = previous
 
-    def _queue(self, turn: _MemoryTurn) -> None:
+    def _queue(self, turn: MemoryTurn) -> None:
         if turn.known and turn.ended and not turn.children and not turn.queued:
             turn.queued = True
             heapq.heappush(self._line, (turn.used, id(turn), turn))
@@ -189,6 +227,18 @@ class MemoryStore:
                 # Used since it took its place: it goes back to where it belongs now.
                 self._queue(turn)
                 continue
-            del self._turns[turn.key]
-            turn.known = False
-            self._release(turn)
+            self._forget(turn)
+
+    def _expire(self, now: float) -> None:
+        while self._expiring:
+            key, until = next(iter(self._expiring.items()))
+            if until > now:
+                return
+            self._forget(self._turns[key])
+
+    def _forget(self, turn: MemoryTurn) -> None:
+        del self._turns[turn.key]
+        self._expiring.pop(turn.key, None)
+        turn.known = False
+        self._release(turn)
+        self._when_gone(turn.key)

@@ -1,0 +1,103 @@
+"""Readers: cursors over the events of a run, while it goes on or after its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from antiphon.core.event import Event, StoredEvent
+
+if TYPE_CHECKING:
+    from antiphon.engine.run import Run
+
+__all__ = ["EventReader", "Reader", "Replay"]
+
+_BATCH_EVENTS: Final = 128
+
+
+class EventReader(Protocol):
+    """Reads events in their order."""
+
+    async def read(self, seconds: float | None = None) -> Sequence[Event] | None:
+        """Waits for the next events.
+
+        Args:
+            seconds: how long to wait, or None for as long as it takes.
+
+        Returns:
+            As many events as are there, none after the end, or None when the time was up.
+        """
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything has been read and nothing follows."""
+
+    def close(self) -> None:
+        """Ends the reading."""
+
+
+class Reader:
+    """A cursor over a run's log.
+
+    Args:
+        run: the run.
+        position: the number of the first event to read.
+        owner: whether the run's own client reads.
+    """
+
+    __slots__ = ("_run", "owner", "position")
+
+    def __init__(self, run: Run, position: int, *, owner: bool) -> None:
+        self._run = run
+        self.position = position
+        self.owner = owner
+
+    async def read(self, seconds: float | None = None) -> Sequence[Event] | None:
+        """Waits for the next events; see `EventReader`."""
+        run = self._run
+        while True:
+            events = await run.events_from(self.position)
+            if events:
+                self.position = events[-1].sequence_number + 1
+                return events
+            if run.over:
+                return events
+            if not await run.wait(seconds):
+                return None
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything has been read and nothing follows."""
+        return self._run.over and self.position >= self._run.length
+
+    def close(self) -> None:
+        """Ends the reading."""
+        self._run.leave(self)
+
+
+class Replay:
+    """Reads the events of a run that has ended.
+
+    Args:
+        events: the serialised events, from the first one to read.
+    """
+
+    __slots__ = ("_events", "_position")
+
+    def __init__(self, events: Sequence[bytes]) -> None:
+        self._events = events
+        self._position = 0
+
+    async def read(self, seconds: float | None = None) -> Sequence[Event] | None:
+        """Returns the next events at once; see `EventReader`."""
+        events = self._events[self._position : self._position + _BATCH_EVENTS]
+        self._position += len(events)
+        return [StoredEvent(data) for data in events]
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything has been read and nothing follows."""
+        return self._position >= len(self._events)
+
+    def close(self) -> None:
+        """Ends the reading."""
