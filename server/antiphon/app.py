@@ -20,19 +20,35 @@ from antiphon.backends.echo import EchoBackend
 from antiphon.backends.models import ModelTable
 from antiphon.backends.protocol import Backend
 from antiphon.backends.sim import SimBackend
-from antiphon.engine.engine import Engine
+from antiphon.core.limits import RateLimiter
+from antiphon.engine.conversations import Conversations
+from antiphon.engine.engine import Engine, EngineOptions
 from antiphon.gateway import Gateway, GatewayConfig, server_options
 from antiphon.settings import Settings, SettingsError
-from antiphon.stores.memory import MemoryStore
+from antiphon.stores.memory import Bounds, MemoryStore
+from antiphon.stores.protocol import Store
+from antiphon.transports.grpc.conversations import ConversationsServicer
 from antiphon.transports.grpc.interceptor import ErrorInterceptor
 from antiphon.transports.grpc.responses import ResponsesServicer
+from antiphon.transports.identity import Gate
 from antiphon.transports.rest.document import openapi_document
 from antiphon.transports.rest.servicer import rest_handlers
 from antiphon.transports.rest.surface import RestSurface
-from antiphon.v1 import responses_service_pb2, rest_service_pb2
+from antiphon.v1 import conversations_service_pb2, responses_service_pb2, rest_service_pb2
+from antiphon.v1.conversations_service_pb2_grpc import (
+    add_ConversationsServiceServicer_to_server,
+)
 from antiphon.v1.responses_service_pb2_grpc import add_ResponsesServiceServicer_to_server
 
-__all__ = ["Addresses", "App", "PortError", "build_engine", "export_schema"]
+__all__ = [
+    "Addresses",
+    "App",
+    "PortError",
+    "build_engine",
+    "build_gate",
+    "build_store",
+    "export_schema",
+]
 
 _GRACE_SECONDS: Final = 5.0
 _COVERING_LOOPBACK: Final = frozenset({"127.0.0.1", "0.0.0.0", "::", "localhost"})  # noqa: S104
@@ -41,6 +57,7 @@ _SERVICES: Final = tuple(
     file.services_by_name[name].full_name
     for file, name in (
         (responses_service_pb2.DESCRIPTOR, "ResponsesService"),
+        (conversations_service_pb2.DESCRIPTOR, "ConversationsService"),
         (rest_service_pb2.DESCRIPTOR, "RestService"),
     )
 )
@@ -65,23 +82,63 @@ class Addresses:
     gateway: str | None
 
 
-def build_engine(settings: Settings) -> Engine:
-    """Returns the engine of the settings, with its store and backends.
+def build_engine(settings: Settings, store: Store) -> Engine:
+    """Returns the engine of the settings, with its backends.
 
     Args:
         settings: the settings.
+        store: where responses are kept.
     """
     kinds: dict[str, Backend] = {"sim": SimBackend(), "echo": EchoBackend()}
     if settings.models is None:
         models = ModelTable(kinds, fallback=kinds["sim"])
     else:
         models = ModelTable({name: kinds[kind] for name, kind in settings.models.items()})
-    store = MemoryStore(settings.store.max_responses, settings.store.max_bytes)
-    return Engine(
-        store,
-        models,
+    options = EngineOptions(
         store_by_default=settings.store.default,
+        replay_all=settings.store.replay == "all",
         accept_seconds=settings.accept_seconds,
+        max_run_seconds=settings.max_run_seconds,
+        max_event_bytes=settings.max_output_event_bytes,
+        response_prefix=settings.response_id_prefix,
+        concurrent_runs=settings.limits.concurrent_runs,
+    )
+    return Engine(store, models, options)
+
+
+def build_store(settings: Settings) -> Store:
+    """Returns the store of the settings.
+
+    Args:
+        settings: the settings.
+    """
+    kept = settings.store
+    return MemoryStore(
+        Bounds(
+            max_turns=kept.max_responses,
+            max_bytes=kept.max_bytes,
+            turn_ttl_seconds=kept.response_ttl_seconds,
+            max_event_bytes=kept.max_event_bytes,
+            event_ttl_seconds=kept.event_ttl_seconds,
+            max_conversations=kept.max_conversations,
+            max_conversation_bytes=kept.max_conversation_bytes,
+            conversation_ttl_seconds=kept.conversation_ttl_seconds,
+        )
+    )
+
+
+def build_gate(settings: Settings) -> Gate:
+    """Returns what lets the calls of the settings' clients in.
+
+    Args:
+        settings: the settings.
+    """
+    rate = settings.limits.requests_per_minute
+    return Gate(
+        {key.hash: key.project for key in settings.api_keys},
+        user_headers=settings.isolation.user_headers,
+        chat_header=settings.isolation.chat_header,
+        limiter=RateLimiter(rate) if rate is not None else None,
     )
 
 
@@ -97,7 +154,10 @@ def export_schema(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     shutil.copytree(resources.proto_dir(), directory / "proto", dirs_exist_ok=True)
     shutil.copyfile(resources.descriptor_set(), directory / "antiphon.binpb")
-    surface = RestSurface(build_engine(Settings()), document=partial(_document, None))
+    settings = Settings()
+    store = build_store(settings)
+    engine = build_engine(settings, store)
+    surface = RestSurface(engine, Conversations(store), document=partial(_document, None))
     (directory / "openapi.json").write_bytes(_document(None, surface.built))
 
 
@@ -128,7 +188,9 @@ class App:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._engine = build_engine(settings)
+        store = build_store(settings)
+        self._engine = build_engine(settings, store)
+        self._conversations = Conversations(store)
         self._gateway: Gateway | None = None
         self._override = _read_override(settings.openapi_override)
         self._health = health.aio.HealthServicer()
@@ -144,14 +206,20 @@ class App:
             GatewayError: the gateway did not start.
         """
         settings = self._settings
+        gate = build_gate(settings)
         surface = RestSurface(
             self._engine,
+            self._conversations,
+            gate,
             max_body_bytes=settings.max_body_bytes,
             strict_fields=settings.strict_fields,
             document=partial(_document, self._override),
         )
         self._server.add_generic_rpc_handlers((rest_handlers(surface),))
-        add_ResponsesServiceServicer_to_server(ResponsesServicer(self._engine), self._server)
+        add_ResponsesServiceServicer_to_server(ResponsesServicer(self._engine, gate), self._server)
+        add_ConversationsServiceServicer_to_server(
+            ConversationsServicer(self._conversations, gate), self._server
+        )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection(
             (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), self._server
@@ -196,7 +264,7 @@ class App:
     async def stop(self) -> None:
         """Ends what is running, each with its terminal event, and stops everything."""
         await self._health.enter_graceful_shutdown()
-        await self._engine.close()
+        await self._engine.close(self._settings.grace_seconds)
         await self._server.stop(_GRACE_SECONDS)
         if self._gateway is not None:
             await self._gateway.stop()

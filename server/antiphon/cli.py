@@ -55,11 +55,20 @@ def main() -> None:
     is_flag=True,
     help="Serve gRPC alone, without Envoy.",
 )
-def serve(config: Path | None, no_gateway: bool, **options: Any) -> None:
+@click.option(
+    "--insecure",
+    envvar="ANTIPHON_INSECURE",
+    show_envvar=True,
+    is_flag=True,
+    help="Listen on other addresses than loopback without API keys.",
+)
+def serve(config: Path | None, no_gateway: bool, insecure: bool, **options: Any) -> None:
     """Serve the Responses API: JSON, SSE and gRPC through the gateway, gRPC directly."""
     given = {name: value for name, value in options.items() if value is not None}
     if no_gateway:
         given["gateway"] = False
+    if insecure:
+        given["insecure"] = True
     try:
         settings = load(config, **given)
     except SettingsError as error:
@@ -76,6 +85,15 @@ def serve(config: Path | None, no_gateway: bool, **options: Any) -> None:
         raise click.ClickException(str(error)) from None
     if died is not None:
         raise click.ClickException(f"{died}; the server has stopped")
+
+
+@main.command()
+def hash_key() -> None:
+    """Read an API key from standard input and print what the settings hold of it."""
+    from antiphon.transports.identity import hash_key as hashed
+
+    key = click.prompt("API key", hide_input=True, err=True).strip()
+    click.echo(hashed(key))
 
 
 @main.group()
@@ -147,7 +165,10 @@ def _configure_logging(settings: Logging) -> None:
     renderer: Any = (
         structlog.processors.JSONRenderer()
         if settings.format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        # Plain tracebacks: others show the values of variables, which may be a client's.
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
     )
     structlog.configure(
         processors=[

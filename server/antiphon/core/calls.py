@@ -9,7 +9,7 @@ from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
 
-__all__ = ["check_calls", "open_calls"]
+__all__ = ["calls_after", "check_calls", "open_calls"]
 
 _CALLS: Final = frozenset(
     {
@@ -37,17 +37,26 @@ def open_calls(output: Iterable[Item]) -> frozenset[str]:
     Args:
         output: the items of one response, or of an input that repeats one.
     """
-    found: set[str] = set()
-    answered: set[str] = set()
-    for item in output:
+    return calls_after(frozenset(), output)
+
+
+def calls_after(waiting: frozenset[str], items: Iterable[Item]) -> frozenset[str]:
+    """Returns the ids of the calls that wait for an answer after some items.
+
+    Args:
+        waiting: the ids of the calls that waited before them.
+        items: the items, oldest first.
+    """
+    found = set(waiting)
+    for item in items:
         kind = item.WhichOneof("kind")
         if kind in _CALLS:
             call = getattr(item, kind)
             if call.call_id and call.status not in _UNFINISHED and not _on_server(call):
                 found.add(call.call_id)
         elif kind in _ANSWERS:
-            answered.add(_answered(item))
-    return frozenset(found - answered)
+            found.discard(_answered(item))
+    return frozenset(found)
 
 
 def check_calls(items: Sequence[Item], waiting: frozenset[str]) -> None:

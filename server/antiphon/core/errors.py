@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -76,6 +77,7 @@ class ApiError(Exception):
         param: the JSON path of what is wrong (`input[1].content`), if it is one place.
         code: the code for programs, where it is not the row's.
         retry_after: seconds after which the request may be tried again.
+        headers: further headers of the reply.
     """
 
     kind: ErrorKind
@@ -83,6 +85,7 @@ class ApiError(Exception):
     param: str | None = None
     code: str | None = None
     retry_after: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__init__(self.message)

@@ -14,8 +14,8 @@ __all__ = [
     "LifecycleEvent",
     "MessageEvent",
     "Snapshot",
-    "TextDeltaEvent",
     "StoredEvent",
+    "TextDeltaEvent",
     "TextPart",
     "event_type",
 ]

@@ -8,10 +8,13 @@ from typing import Final
 
 from antiphon.core.errors import ApiError, ErrorKind
 
-__all__ = ["MAX_LENGTH", "check_id", "item_id", "new_id"]
+__all__ = ["MAX_LENGTH", "check_id", "item_id", "new_id", "output_item_id", "owner_of"]
 
 MAX_LENGTH: Final = 128
 """The longest id, in characters."""
+
+_OUTPUT: Final = 0x80000
+"""Added to the places of output items, so that they never have the id of an input item."""
 
 _FORM = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.:-]{{0,{MAX_LENGTH - 1}}}")
 
@@ -36,7 +39,28 @@ def item_id(prefix: str, owner: str, index: int) -> str:
         owner: the id of the response whose input it stands in.
         index: its place there, from 0.
     """
-    return f"{prefix}_{owner.rpartition('_')[2]}{index:04x}"
+    return f"{prefix}_{owner.rpartition('_')[2]}{index:05x}"
+
+
+def output_item_id(prefix: str, owner: str, index: int) -> str:
+    """Returns the id of an item of a response's output.
+
+    Args:
+        prefix: what the item is, such as `msg`.
+        owner: the response's id.
+        index: the item's place in the output, from 0.
+    """
+    return item_id(prefix, owner, _OUTPUT + index)
+
+
+def owner_of(item: str, prefix: str) -> str:
+    """Returns the id of the response that an item is of, if the id was made here.
+
+    Args:
+        item: the item's id.
+        prefix: what the ids of responses begin with.
+    """
+    return f"{prefix}_{item.rpartition('_')[2][:-5]}"
 
 
 def check_id(value: str, param: str) -> None:

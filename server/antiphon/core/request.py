@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from antiphon.core.errors import ApiError, ErrorKind
@@ -17,32 +17,65 @@ from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 
 T = TypeVar("T")
 
-__all__ = ["check_request", "input_items", "new_response"]
+__all__ = ["check_request", "conversation_of", "input_items", "new_response", "plain_items"]
 
 
-def check_request(request: CreateResponseRequest) -> None:
+def check_request(request: CreateResponseRequest, *, store_by_default: bool) -> None:
     """Holds a request to the rules that no single parameter shows.
 
     Args:
         request: the request, each of whose values is valid by itself.
+        store_by_default: whether a request that does not say so is stored.
 
     Raises:
         ApiError: a parameter is missing, excluded by another one, or not built yet.
     """
     if not request.HasField("model"):
         raise _missing("model")
-    kind = request.WhichOneof("input")
-    _check_built(request)
-    if not request.HasField("previous_response_id"):
-        # A continuing request may go without input; one that begins has nothing else to say.
+    conversation = conversation_of(request)
+    if request.HasField("previous_response_id"):
+        check_id(request.previous_response_id, "previous_response_id")
+        if conversation:
+            message = "'previous_response_id' and 'conversation' exclude each other."
+            raise _refused("previous_response_id", message, "mutually_exclusive_parameters")
+    elif not conversation and not request.HasField("prompt"):
+        # A request that continues may go without input; one that begins has nothing else to say.
+        kind = request.WhichOneof("input")
         if kind is None:
             raise _missing("input")
         if kind == "input_list" and not request.input_list.items:
             raise _refused("input", "'input' must have at least 1 element.", "empty_array")
-    else:
-        check_id(request.previous_response_id, "previous_response_id")
+    store = request.store if request.HasField("store") else store_by_default
+    if request.background and not store:
+        raise _refused("background", "'background' needs 'store' to be true.")
     if request.HasField("stream_options") and not request.stream:
         raise _refused("stream_options", "'stream_options' needs 'stream' to be true.")
+    _check_built(request)
+
+
+def conversation_of(request: CreateResponseRequest) -> str:
+    """Returns the id of the conversation that a request is part of, or "".
+
+    Args:
+        request: the request: `conversation` is an id or an object with one, and
+            `conversation_id` is another name for it.
+
+    Raises:
+        ApiError: the id is malformed, or the names say different things.
+    """
+    kind = request.WhichOneof("conversation")
+    found = ""
+    if kind is not None:
+        text = kind == "conversation_text"
+        found = request.conversation_text if text else request.conversation_reference.id
+        check_id(found, "conversation" if text else "conversation.id")
+    if request.HasField("conversation_id"):
+        check_id(request.conversation_id, "conversation_id")
+        if found and found != request.conversation_id:
+            message = "'conversation_id' and 'conversation' name different conversations."
+            raise _refused("conversation_id", message, "mutually_exclusive_parameters")
+        found = request.conversation_id
+    return found
 
 
 def _check_built(request: CreateResponseRequest) -> None:
@@ -50,8 +83,6 @@ def _check_built(request: CreateResponseRequest) -> None:
     for name, key in _NOT_BUILT:
         if _given(request, name):
             raise _not_built(key)
-    if request.background:
-        raise _not_built("background")
     if request.tool_choice_mode == "required" or request.HasField("tool_choice_tool"):
         raise _not_built("tool_choice")
     if request.text.format.WhichOneof("kind") not in (None, "text"):
@@ -62,9 +93,6 @@ _NOT_BUILT: Final = (
     ("agent_id", "agent_id"),
     ("background_options", "background_options"),
     ("context_management", "context_management"),
-    ("conversation_id", "conversation_id"),
-    ("conversation_reference", "conversation"),
-    ("conversation_text", "conversation"),
     ("moderation", "moderation"),
     ("prompt", "prompt"),
 )
@@ -103,7 +131,16 @@ def input_items(request: CreateResponseRequest) -> Iterator[Item]:
     if request.WhichOneof("input") == "input_text":
         yield Item(message=Message(role=Role.ROLE_USER, content_list=_parts(request.input_text)))
         return
-    for given in request.input_list.items:
+    yield from plain_items(request.input_list.items)
+
+
+def plain_items(items: Iterable[Item]) -> Iterator[Item]:
+    """Yields copies of items as they are kept: without secrets, text as a list of one part.
+
+    Args:
+        items: the items, as a client sent them.
+    """
+    for given in items:
         item = Item()
         item.CopyFrom(given)
         redact(item)
@@ -124,7 +161,7 @@ def _parts(text: str, *, said_by_model: bool = False) -> ContentList:
 def new_response(
     request: CreateResponseRequest, *, response_id: str, created_at: int, store: bool
 ) -> Response:
-    """Returns the response of a request as it begins: in progress, with every setting told.
+    """Returns the response of a request as it begins: queued or in progress, every setting told.
 
     Args:
         request: the request.
@@ -135,7 +172,12 @@ def new_response(
     response = Response(
         id=response_id,
         created_at=created_at,
-        status=response_pb2.RESPONSE_STATUS_IN_PROGRESS,
+        status=(
+            response_pb2.RESPONSE_STATUS_QUEUED
+            if request.background
+            else response_pb2.RESPONSE_STATUS_IN_PROGRESS
+        ),
+        background=request.background,
         model=request.model,
         parallel_tool_calls=_or(request, "parallel_tool_calls", True),
         service_tier="default",
@@ -165,6 +207,11 @@ def new_response(
             getattr(response, name).CopyFrom(getattr(given, name))
     if not response.text.HasField("format"):
         response.text.format.text.SetInParent()
+    conversation = conversation_of(request)
+    if conversation:
+        response.conversation.id = conversation
+    if request.HasField("conversation_id"):
+        response.conversation_id = conversation
     redact(response)
     return response
 

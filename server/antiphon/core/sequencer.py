@@ -13,8 +13,9 @@ from antiphon.core.event import (
     TextDeltaEvent,
     TextPart,
 )
-from antiphon.core.ids import new_id
+from antiphon.core.ids import output_item_id
 from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone, Step, TextDelta
+from antiphon.json import check
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, OutputText
 from antiphon.v1.event_pb2 import ResponseStreamEvent
@@ -74,10 +75,13 @@ class Sequencer:
     """Makes the events of one run, and the response that they tell of.
 
     Args:
-        response: the response as it begins, in progress and without output. It is not changed.
+        response: the response as it begins, queued or in progress and without output. It is not
+            changed.
+        max_event_bytes: the greatest size of a piece of output, in UTF-8 bytes.
     """
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: Response, max_event_bytes: int = 16 * 1024 * 1024) -> None:
+        self._max_event_bytes = max_event_bytes
         self.snapshot = Snapshot(response)
         """The response as it began or, after the end, as it ended."""
         self.events: list[Event] = []
@@ -222,6 +226,8 @@ class Sequencer:
         text = step.text
         if text:
             # Called on the class, it refuses what is not a string, such as bytes.
+            if len(text) * 4 > self._max_event_bytes < len(text.encode()):
+                raise BackendFault("a piece of output is too large")
             if not str.isascii(text):
                 # A lone surrogate fails here, not in the middle of an encoding later.
                 text.encode()
@@ -236,9 +242,10 @@ class Sequencer:
         if item.WhichOneof("kind") == "message":
             message = item.message
             if not message.id:
-                message.id = new_id("msg")
+                message.id = output_item_id("msg", self.snapshot.response.id, opened.index)
             message.status = _IN_PROGRESS
             message.content_list.SetInParent()
+        check(item)
         self._open[key] = opened
         self._output.append(item)
         event = self._event()

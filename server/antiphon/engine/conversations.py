@@ -96,9 +96,7 @@ class Conversations:
         if not await self._store.delete_conversation(scope, conversation_id):
             raise conversation_not_found(conversation_id)
 
-    async def create_items(
-        self, scope: Scope, request: CreateConversationItemsRequest
-    ) -> ItemPage:
+    async def create_items(self, scope: Scope, request: CreateConversationItemsRequest) -> ItemPage:
         """Adds items to a conversation and returns them; raises ApiError if there is none.
 
         Args:
@@ -118,9 +116,7 @@ class Conversations:
                 raise conversation_not_found(conversation_id)
         return item_page(items, [item.id for item in added], has_more=False)
 
-    async def list_items(
-        self, scope: Scope, conversation_id: str, asked: PageRequest
-    ) -> ItemPage:
+    async def list_items(self, scope: Scope, conversation_id: str, asked: PageRequest) -> ItemPage:
         """Returns a page of a conversation's items; raises ApiError if there is none.
 
         Args:

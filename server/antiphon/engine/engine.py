@@ -12,13 +12,19 @@ from antiphon.backends.protocol import Backend, Call, Models
 from antiphon.core.calls import calls_after, check_calls, open_calls
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.event import Event, Snapshot
-from antiphon.core.ids import check_id, new_id
+from antiphon.core.ids import check_id, new_id, owner_of
 from antiphon.core.output import Failed
 from antiphon.core.page import PageRequest, take_page
 from antiphon.core.request import check_request, conversation_of, input_items, new_response
 from antiphon.core.scope import Scope
 from antiphon.core.tokens import count_items
-from antiphon.engine.context import context_items, history_items, identified, named_items, stored_items
+from antiphon.engine.context import (
+    context_items,
+    history_items,
+    identified,
+    named_items,
+    stored_items,
+)
 from antiphon.engine.conversations import conversation_not_found, item_page
 from antiphon.engine.reader import EventReader, Replay
 from antiphon.engine.run import Keeping, Run
@@ -43,6 +49,7 @@ class EngineOptions:
             background streams.
         accept_seconds: how long an answer waits for its backend to accept before it begins.
         max_run_seconds: how long a run may take.
+        max_event_bytes: the greatest size of a piece of a backend's output, in UTF-8 bytes.
         response_prefix: what the ids of responses begin with.
         concurrent_runs: the greatest number of runs of one project at once, or None.
     """
@@ -51,6 +58,7 @@ class EngineOptions:
     replay_all: bool = False
     accept_seconds: float = 10.0
     max_run_seconds: float = 3600.0
+    max_event_bytes: int = 16 * 1024 * 1024
     response_prefix: str = "resp"
     concurrent_runs: int | None = None
 
@@ -137,10 +145,11 @@ class Engine:
         if conversation_id:
             await self._conversation(scope, conversation_id)
         job = self._job(scope, request, parent, conversation_id)
+        await self._resolve(job)
         if not conversation_id:
             check_calls(job.items, parent.open_calls if parent is not None else frozenset())
-        self._take_place(scope.project)
         run = self._run(job, backend)
+        self._take_place(scope.project)
         key = (scope, job.response.id)
         self._runs[key] = run
         if request.stream:
@@ -310,6 +319,7 @@ class Engine:
             keeping=self._keeping(job) if job.response.store else None,
             turn=turn,
             max_seconds=self._options.max_run_seconds,
+            max_event_bytes=self._options.max_event_bytes,
             clock=self._clock,
         )
 
@@ -379,6 +389,30 @@ class Engine:
     def _over(self, key: tuple[Scope, str]) -> None:
         self._runs.pop(key, None)
         self._running[key[0].project] -= 1
+
+    async def _resolve(self, job: _Job) -> None:
+        """Puts the items in the place of the references to them."""
+        for index, item in enumerate(job.items):
+            if item.HasField("item_reference"):
+                found = await self._referenced(job, item.item_reference.id)
+                if found is None:
+                    message = f"'input[{index}]' refers to an item that was not found."
+                    raise ApiError(ErrorKind.NOT_FOUND, message, f"input[{index}].id")
+                item.CopyFrom(found)
+
+    async def _referenced(self, job: _Job, item_id: str) -> Item | None:
+        """Finds an item by its id: it tells the response that the item is of."""
+        check_id(item_id, "input")
+        turn = await self._store.find(job.scope, owner_of(item_id, self._options.response_prefix))
+        found: Sequence[Item] = ()
+        if turn is not None:
+            content = await turn.read()
+            own = named_items(ItemList.FromString(content.input).items, turn.response_id)
+            found = [*own, *Response.FromString(content.response).output]
+        elif job.conversation_id:
+            state = await self._conversation(job.scope, job.conversation_id)
+            found = [Item.FromString(each.data) for each in state.items if each.id == item_id]
+        return next((each for each in found if identified(each, "", 0) == item_id), None)
 
     # What is there already.
 

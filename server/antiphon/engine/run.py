@@ -70,6 +70,7 @@ class Run:
         keeping: how it is stored, or None.
         turn: held from before `prepare` to the end: what lets one run at a time have its turn.
         max_seconds: how long the run may take.
+        max_event_bytes: the greatest size of a piece of the backend's output.
         clock: tells the time, in seconds since 1970.
     """
 
@@ -82,6 +83,7 @@ class Run:
         keeping: Keeping | None,
         turn: AbstractAsyncContextManager[object] | None = None,
         max_seconds: float,
+        max_event_bytes: int,
         clock: Callable[[], float] = time.time,
     ) -> None:
         loop = asyncio.get_running_loop()
@@ -94,7 +96,7 @@ class Run:
         self._turn = turn if turn is not None else nullcontext()
         self._max_seconds = max_seconds
         self._clock = clock
-        self._sequencer = Sequencer(response)
+        self._sequencer = Sequencer(response, max_event_bytes)
         self._log = self._sequencer.events
         self._trimmed = 0
         self._stored = 0
@@ -140,6 +142,11 @@ class Run:
             raise
         finally:
             timer.cancel()
+
+    @property
+    def ending(self) -> bool:
+        """Whether nothing that the backend still says counts."""
+        return self._ending
 
     async def _begin_in_background(self) -> None:
         try:
@@ -255,7 +262,7 @@ class Run:
                 if taken >= _TURN_EVENTS:
                     await self._publish()
                     await asyncio.sleep(0)
-                    if self._ending:
+                    if self.ending:
                         break
                     taken = 0
                     since = time.perf_counter()

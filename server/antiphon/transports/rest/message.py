@@ -52,5 +52,7 @@ class RestReply:
 
 def error_reply(error: ApiError) -> RestReply:
     """Returns the reply of a request that is refused."""
-    headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
+    headers = dict(error.headers)
+    if error.retry_after is not None:
+        headers["retry-after"] = str(error.retry_after)
     return RestReply(error.kind.value.http, JSON, encode(error.body).encode(), headers)

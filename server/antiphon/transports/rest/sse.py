@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from antiphon.core.event import Event, LifecycleEvent, Snapshot, TextDeltaEvent, TextPart
-from antiphon.engine.run import Run
+from antiphon.engine.reader import EventReader
 from antiphon.json import encode, quote
 
 __all__ = [
@@ -31,23 +31,22 @@ HEADERS: Final = {
 }
 
 
-async def frames(run: Run, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> AsyncIterator[bytes]:
-    """Yields the frames of a run for the client that asked for it; each piece is whole frames.
-
-    A client that leaves before the end stops the run.
+async def frames(
+    reader: EventReader, keep_alive_seconds: float = KEEP_ALIVE_SECONDS
+) -> AsyncIterator[bytes]:
+    """Yields events as frames, several at once when several are there; each piece is whole frames.
 
     Args:
-        run: the run.
+        reader: the events, which is closed at the end or when the client leaves.
         keep_alive_seconds: the silence after which a comment is sent.
     """
-    reader = run.client if run.client is not None else run.reader()
     try:
         while True:
             events = await reader.read(keep_alive_seconds)
             if events:
                 text = "".join(map(_frame, events))
                 # The end goes out with the terminal event: one write less for every stream.
-                last = run.over and reader.position == run.length
+                last = reader.at_end
                 yield text.encode() + DONE if last else text.encode()
                 if last:
                     return
@@ -58,7 +57,6 @@ async def frames(run: Run, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> As
                 return
     finally:
         reader.close()
-        run.cancel()
 
 
 def _frame(event: Event) -> str:
