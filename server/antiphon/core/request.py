@@ -20,19 +20,21 @@ T = TypeVar("T")
 __all__ = ["check_request", "input_items", "new_response"]
 
 
-def check_request(request: CreateResponseRequest) -> None:
+def check_request(request: CreateResponseRequest, *, store_by_default: bool = True) -> None:
     """Holds a request to the rules that no single parameter shows.
 
     Args:
         request: the request, each of whose values is valid by itself.
+        store_by_default: whether it is stored if it does not say so.
 
     Raises:
         ApiError: a parameter is missing, excluded by another one, or not built yet.
     """
+    _check_exclusions(request, store_by_default)
+    _check_built(request)
     if not request.HasField("model"):
         raise _missing("model")
     kind = request.WhichOneof("input")
-    _check_built(request)
     if not request.HasField("previous_response_id"):
         # A continuing request may go without input; one that begins has nothing else to say.
         if kind is None:
@@ -41,6 +43,19 @@ def check_request(request: CreateResponseRequest) -> None:
             raise _refused("input", "'input' must have at least 1 element.", "empty_array")
     else:
         check_id(request.previous_response_id, "previous_response_id")
+
+
+def _check_exclusions(request: CreateResponseRequest, store_by_default: bool) -> None:
+    """Refuses parameters that exclude each other, whether they are built or not."""
+    in_conversation = request.WhichOneof("conversation") or request.HasField("conversation_id")
+    if request.HasField("previous_response_id") and in_conversation:
+        raise _refused(
+            "previous_response_id",
+            "'previous_response_id' and 'conversation' exclude each other.",
+            "mutually_exclusive_parameters",
+        )
+    if request.background and not _or(request, "store", store_by_default):
+        raise _refused("background", "'background' needs 'store' to be true.")
     if request.HasField("stream_options") and not request.stream:
         raise _refused("stream_options", "'stream_options' needs 'stream' to be true.")
 
@@ -165,8 +180,21 @@ def new_response(
             getattr(response, name).CopyFrom(getattr(given, name))
     if not response.text.HasField("format"):
         response.text.format.text.SetInParent()
+    _tell_choices(response)
     redact(response)
     return response
+
+
+def _tell_choices(response: Response) -> None:
+    """Replaces what was left to the server by what it does: the API has it in every answer."""
+    if response.HasField("image") and response.image.context_compression in ("", "auto"):
+        response.image.context_compression = "disabled"
+    if response.HasField("prompt_cache_options"):
+        options = response.prompt_cache_options
+        options.mode = options.mode or "implicit"
+        options.ttl = options.ttl or "30m"
+    if not response.access_programs.cyber:
+        response.ClearField("access_programs")
 
 
 _ECHOED: Final = (

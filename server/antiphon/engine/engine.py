@@ -81,7 +81,7 @@ class Engine:
         Raises:
             ApiError: the request is refused; nothing was stored.
         """
-        check_request(request)
+        check_request(request, store_by_default=self._store_by_default)
         backend = self._models.resolve(request.model)
         if backend is None:
             message = "The model does not exist, or this server does not serve it."
