@@ -50,8 +50,8 @@ CASES: tuple[tuple[Any, type[Message], int], ...] = (
 SECRETS = {
     "<mcp>.authorization",
     "<mcp>.headers",
-    "<code_interpreter>.container<auto>.network_policy<allowlist>.domain_secrets[].value",
-    "<shell>.environment<container_auto>.network_policy<allowlist>.domain_secrets[].value",
+    "<code_interpreter>.container<auto>.network_policy<allowlist>.domain_secrets",
+    "<shell>.environment<container_auto>.network_policy<allowlist>.domain_secrets",
 }
 """What is accepted and never printed."""
 

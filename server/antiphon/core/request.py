@@ -20,37 +20,29 @@ T = TypeVar("T")
 __all__ = ["check_request", "conversation_of", "input_items", "new_response", "plain_items"]
 
 
-def check_request(request: CreateResponseRequest, *, store_by_default: bool) -> None:
+def check_request(request: CreateResponseRequest, *, store_by_default: bool = True) -> None:
     """Holds a request to the rules that no single parameter shows.
 
     Args:
         request: the request, each of whose values is valid by itself.
-        store_by_default: whether a request that does not say so is stored.
+        store_by_default: whether it is stored if it does not say so.
 
     Raises:
         ApiError: a parameter is missing, excluded by another one, or not built yet.
     """
+    _check_exclusions(request, store_by_default)
+    _check_built(request)
     if not request.HasField("model"):
         raise _missing("model")
-    conversation = conversation_of(request)
     if request.HasField("previous_response_id"):
         check_id(request.previous_response_id, "previous_response_id")
-        if conversation:
-            message = "'previous_response_id' and 'conversation' exclude each other."
-            raise _refused("previous_response_id", message, "mutually_exclusive_parameters")
-    elif not conversation and not request.HasField("prompt"):
+    elif not conversation_of(request):
         # A request that continues may go without input; one that begins has nothing else to say.
         kind = request.WhichOneof("input")
         if kind is None:
             raise _missing("input")
         if kind == "input_list" and not request.input_list.items:
             raise _refused("input", "'input' must have at least 1 element.", "empty_array")
-    store = request.store if request.HasField("store") else store_by_default
-    if request.background and not store:
-        raise _refused("background", "'background' needs 'store' to be true.")
-    if request.HasField("stream_options") and not request.stream:
-        raise _refused("stream_options", "'stream_options' needs 'stream' to be true.")
-    _check_built(request)
 
 
 def conversation_of(request: CreateResponseRequest) -> str:
@@ -76,6 +68,21 @@ def conversation_of(request: CreateResponseRequest) -> str:
             raise _refused("conversation_id", message, "mutually_exclusive_parameters")
         found = request.conversation_id
     return found
+
+
+def _check_exclusions(request: CreateResponseRequest, store_by_default: bool) -> None:
+    """Refuses parameters that exclude each other, whether they are built or not."""
+    in_conversation = request.WhichOneof("conversation") or request.HasField("conversation_id")
+    if request.HasField("previous_response_id") and in_conversation:
+        raise _refused(
+            "previous_response_id",
+            "'previous_response_id' and 'conversation' exclude each other.",
+            "mutually_exclusive_parameters",
+        )
+    if request.background and not _or(request, "store", store_by_default):
+        raise _refused("background", "'background' needs 'store' to be true.")
+    if request.HasField("stream_options") and not request.stream:
+        raise _refused("stream_options", "'stream_options' needs 'stream' to be true.")
 
 
 def _check_built(request: CreateResponseRequest) -> None:
@@ -212,8 +219,21 @@ def new_response(
         response.conversation.id = conversation
     if request.HasField("conversation_id"):
         response.conversation_id = conversation
+    _tell_choices(response)
     redact(response)
     return response
+
+
+def _tell_choices(response: Response) -> None:
+    """Replaces what was left to the server by what it does: the API has it in every answer."""
+    if response.HasField("image") and response.image.context_compression in ("", "auto"):
+        response.image.context_compression = "disabled"
+    if response.HasField("prompt_cache_options"):
+        options = response.prompt_cache_options
+        options.mode = options.mode or "implicit"
+        options.ttl = options.ttl or "30m"
+    if not response.access_programs.cyber:
+        response.ClearField("access_programs")
 
 
 _ECHOED: Final = (

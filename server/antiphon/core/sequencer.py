@@ -15,7 +15,7 @@ from antiphon.core.event import (
 )
 from antiphon.core.ids import output_item_id
 from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone, Step, TextDelta
-from antiphon.json import check
+from antiphon.json import check, redact
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, OutputText
 from antiphon.v1.event_pb2 import ResponseStreamEvent
@@ -238,6 +238,8 @@ class Sequencer:
     def _add(self, item: Item, key: str) -> _OpenItem:
         if key in self._open:
             raise BackendFault("an item is added under the key of one that is open")
+        # A backend may give the tools of its request back as those that it found.
+        redact(item)
         opened = _OpenItem(len(self._output), item)
         if item.WhichOneof("kind") == "message":
             message = item.message

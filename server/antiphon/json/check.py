@@ -37,17 +37,15 @@ def _recompact_object(text: str) -> str:
     return _object(text, frozenset())
 
 
-def _variant(text: str, tag: str, tags: frozenset[str]) -> str:
+def _variant(text: str, reserved: frozenset[str], tag: str, tags: frozenset[str]) -> str:
     """Compacts an object of a kind that the schema does not know."""
-    value = raw.parse(text)
-    if not isinstance(value, dict):
-        raise InvalidValue("must be an object", "invalid_type")
-    found = value.get(tag)
+    text = _object(text, reserved)
+    found = raw.parse(text).get(tag)
     if not isinstance(found, str):
         raise _missing(tag)
     if found in tags:
         raise InvalidValue("is a kind that the schema knows", "invalid_value", tag)
-    return raw.compact(value)
+    return text
 
 
 _scope: Scope = {
@@ -115,8 +113,9 @@ def _check_oneof(source: Source, message: Message, oneof: Oneof) -> None:
             elif arm.type is not None:
                 source.add(f"{_arm_checker(message, oneof, arm)}(m.{arm.name})")
             else:
-                tags = source.bind(known)
-                source.add(f"m.{arm.name} = variant(m.{arm.name}, {oneof.tag!r}, {tags})")
+                common = source.bind(frozenset(message.keys) - {oneof.tag})
+                told = f"{common}, {oneof.tag!r}, {source.bind(known)}"
+                source.add(f"m.{arm.name} = variant(m.{arm.name}, {told})")
         keyword = "elif"
     if oneof.tag or oneof.required or message.bare:
         with source.block("else:"):

@@ -99,9 +99,11 @@ def decode(message: type[M], body: bytes | str, *, strict: bool = False) -> M:
     value = raw.parse(body)
     descriptor = descriptor_of(message)
     shape = plan(descriptor)
-    if strict and isinstance(value, dict):
+    if strict and shape.union is None and isinstance(value, dict):
         _refuse(value, frozenset(shape.keys))
-    fields: dict[str, Any] = _scope[_reader(descriptor, outermost=True)](value)
+    # What a union's members are, only its arms know: they refuse the others themselves.
+    outermost = not strict or shape.union is None
+    fields: dict[str, Any] = _scope[_reader(descriptor, outermost=outermost)](value)
     return message(**fields)
 
 
@@ -142,14 +144,14 @@ def _make_reader(
                     source.add("n += 1")
             if message.union is not None:
                 _read_union(source, message, message.union, outermost=outermost)
-            elif message.additional or not outermost:
-                _read_rest(source, message, tag)
+            else:
+                _read_rest(source, message, tag, outermost=outermost)
         source.add("return r")
     return source.define(name, f"decode {message.name}")
 
 
-def _read_rest(source: Source, message: Message, tag: str) -> None:
-    """Keeps or refuses the members that were not read."""
+def _read_rest(source: Source, message: Message, tag: str, *, outermost: bool) -> None:
+    """Keeps, ignores or refuses the members that were not read."""
     known = source.bind(frozenset((*message.keys, tag)))
     # Members that are null were not counted: only when the counts differ are the keys compared.
     with source.block("if n != len(o):"):
@@ -157,6 +159,9 @@ def _read_rest(source: Source, message: Message, tag: str) -> None:
             source.add(f"u = unknown(o, {known})")
             with source.block("if u:"):
                 source.add(f"r[{message.additional!r}] = compact(u)")
+        elif outermost:
+            # Ignored, but not without a look at how deep they are.
+            source.add(f"compact(unknown(o, {known}))")
         else:
             source.add(f"refuse(o, {known})")
 
@@ -180,7 +185,7 @@ def _read_union(source: Source, message: Message, union: Oneof, *, outermost: bo
     with source.block("if t is None:"):
         for arm in union.arms:
             if arm.implied_by:
-                with source.block(f"if t is None and {arm.implied_by!r} in o:"):
+                with source.block(f"if t is None and o.get({arm.implied_by!r}) is not None:"):
                     source.add(f"t = {arm.tag!r}")
                     source.add(f"o = {{**o, {union.tag!r}: t}}")
         with source.block("if t is None:"):
@@ -188,9 +193,9 @@ def _read_union(source: Source, message: Message, union: Oneof, *, outermost: bo
     with source.block("if t.__class__ is not str:"):
         source.add(f"raise wrong(t, 'a string', {union.tag!r})")
     source.add(f"f = {source.bind(readers)}.get(t)")
+    if common:
+        source.add(f"o = unknown(o, {source.bind(common)})")
     with source.block("if f is not None:"):
-        if common:
-            source.add(f"o = unknown(o, {source.bind(common)})")
         source.add(f"r[{source.bind(names)}[t]] = f(o)")
     with source.block("else:"):
         if rest:

@@ -220,6 +220,8 @@ def _field(descriptor: FieldDescriptor) -> Field:
     kind: Kind
     value: Field | None = None
     if message is not None and message.GetOptions().map_entry:
+        if message.fields_by_name["key"].type != FieldDescriptor.TYPE_STRING:
+            raise PlanError(f"{descriptor.full_name}: the keys of a map are strings")
         kind, repeated = "map", False
         value = _field(message.fields_by_name["value"])
         if options.raw:

@@ -70,14 +70,18 @@ def _range(member: Field, expression: str) -> list[_Rule]:
     kind = "integer" if member.kind == "int" else "decimal"
     found = []
     if member.rules.min is not None:
-        low = f"{member.rules.min:g}"
+        low = _decimal(member.rules.min)
         code = f"{kind}_below_min_value"
         found.append(_Rule(f"not {expression} >= {low}", f"must be at least {low}", code))
     if member.rules.max is not None:
-        high = f"{member.rules.max:g}"
+        high = _decimal(member.rules.max)
         code = f"{kind}_above_max_value"
         found.append(_Rule(f"not {expression} <= {high}", f"must be at most {high}", code))
     return found
+
+
+def _decimal(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _size(member: Field, expression: str, kind: str) -> list[_Rule]:

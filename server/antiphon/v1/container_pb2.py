@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x61ntiphon/v1/container.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\"\xa4\x01\n\x16\x43ontainerNetworkPolicy\x12\x39\n\x08\x64isabled\x18\x01 \x01(\x0b\x32%.antiphon.v1.ContainerNetworkDisabledH\x00\x12;\n\tallowlist\x18\x02 \x01(\x0b\x32&.antiphon.v1.ContainerNetworkAllowlistH\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"\x1a\n\x18\x43ontainerNetworkDisabled\"\x80\x01\n\x19\x43ontainerNetworkAllowlist\x12\x1f\n\x0f\x61llowed_domains\x18\x01 \x03(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x42\n\x0e\x64omain_secrets\x18\x02 \x03(\x0b\x32\".antiphon.v1.ContainerDomainSecretB\x06\xea\xd1\x1d\x02(\x01\"^\n\x15\x43ontainerDomainSecret\x12\x16\n\x06\x64omain\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x14\n\x04name\x18\x02 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x17\n\x05value\x18\x03 \x01(\tB\x08\xea\xd1\x1d\x04@\x01H\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1b\x61ntiphon/v1/container.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\"\xa4\x01\n\x16\x43ontainerNetworkPolicy\x12\x39\n\x08\x64isabled\x18\x01 \x01(\x0b\x32%.antiphon.v1.ContainerNetworkDisabledH\x00\x12;\n\tallowlist\x18\x02 \x01(\x0b\x32&.antiphon.v1.ContainerNetworkAllowlistH\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"\x1a\n\x18\x43ontainerNetworkDisabled\"\x82\x01\n\x19\x43ontainerNetworkAllowlist\x12\x1f\n\x0f\x61llowed_domains\x18\x01 \x03(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x44\n\x0e\x64omain_secrets\x18\x02 \x03(\x0b\x32\".antiphon.v1.ContainerDomainSecretB\x08\xea\xd1\x1d\x04(\x01@\x01\"^\n\x15\x43ontainerDomainSecret\x12\x16\n\x06\x64omain\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x14\n\x04name\x18\x02 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x17\n\x05value\x18\x03 \x01(\tB\x08\xea\xd1\x1d\x04@\x01H\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,7 +37,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONTAINERNETWORKALLOWLIST'].fields_by_name['allowed_domains']._loaded_options = None
   _globals['_CONTAINERNETWORKALLOWLIST'].fields_by_name['allowed_domains']._serialized_options = b'\352\321\035\002H\001'
   _globals['_CONTAINERNETWORKALLOWLIST'].fields_by_name['domain_secrets']._loaded_options = None
-  _globals['_CONTAINERNETWORKALLOWLIST'].fields_by_name['domain_secrets']._serialized_options = b'\352\321\035\002(\001'
+  _globals['_CONTAINERNETWORKALLOWLIST'].fields_by_name['domain_secrets']._serialized_options = b'\352\321\035\004(\001@\001'
   _globals['_CONTAINERDOMAINSECRET'].fields_by_name['domain']._loaded_options = None
   _globals['_CONTAINERDOMAINSECRET'].fields_by_name['domain']._serialized_options = b'\352\321\035\002H\001'
   _globals['_CONTAINERDOMAINSECRET'].fields_by_name['name']._loaded_options = None
@@ -49,7 +49,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONTAINERNETWORKDISABLED']._serialized_start=235
   _globals['_CONTAINERNETWORKDISABLED']._serialized_end=261
   _globals['_CONTAINERNETWORKALLOWLIST']._serialized_start=264
-  _globals['_CONTAINERNETWORKALLOWLIST']._serialized_end=392
-  _globals['_CONTAINERDOMAINSECRET']._serialized_start=394
-  _globals['_CONTAINERDOMAINSECRET']._serialized_end=488
+  _globals['_CONTAINERNETWORKALLOWLIST']._serialized_end=394
+  _globals['_CONTAINERDOMAINSECRET']._serialized_start=396
+  _globals['_CONTAINERDOMAINSECRET']._serialized_end=490
 # @@protoc_insertion_point(module_scope)

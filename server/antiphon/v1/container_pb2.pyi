@@ -81,7 +81,9 @@ class ContainerNetworkAllowlist(_message.Message):
 
     @_builtins.property
     def domain_secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContainerDomainSecret]:
-        """domain_secrets are secrets for requests to the domains."""
+        """domain_secrets are secrets for requests to the domains. They are secret as a
+        whole: clients refuse one that lacks its value.
+        """
 
     def __init__(
         self,
