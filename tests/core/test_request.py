@@ -195,9 +195,6 @@ def test_the_response_does_not_share_with_its_request() -> None:
 @pytest.mark.parametrize(
     ("member", "param"),
     [
-        ('"background":true', "background"),
-        ('"conversation":"conv_1"', "conversation"),
-        ('"conversation":{"id":"conv_1"}', "conversation"),
         ('"prompt":{"id":"pmpt_1"}', "prompt"),
         ('"tool_choice":"required"', "tool_choice"),
         ('"tool_choice":{"type":"function","name":"f"}', "tool_choice"),

@@ -102,7 +102,7 @@ async def test_the_input_is_stored_with_the_response() -> None:
     store = SteeredStore()
     engine = an_engine(EchoBackend(), store)
     response = await answer(engine, "what I said")
-    turn = await store.inner.find(SCOPE, response.id)
+    turn = await store.find(SCOPE, response.id)
     assert turn is not None
     items = ItemList.FromString((await turn.read()).input).items
     assert said(list(items)) == ["what I said"]
@@ -185,7 +185,7 @@ async def test_what_a_request_says_of_storing_stands_above_the_default(
     engine = an_engine(EchoBackend(), store, store_by_default=by_default)
     run = await engine.create(SCOPE, a_request(store=asked))
     assert (await run.result()).response.store is kept
-    assert store.inner.retained_turns == int(kept)
+    assert store.retained_turns == int(kept)
 
 
 # Chains.
@@ -337,7 +337,7 @@ async def test_secrets_reach_the_backend_and_are_neither_told_nor_stored() -> No
     response = (await (await an_engine(backend, store).create(SCOPE, request)).result()).response
     assert backend.calls[0].request.tools[0].mcp.authorization == SECRET
     assert SECRET.encode() not in response.SerializeToString()
-    turn = await store.inner.find(SCOPE, response.id)
+    turn = await store.find(SCOPE, response.id)
     assert turn is not None
     content = await turn.read()
     assert SECRET.encode() not in content.input + content.response
@@ -446,7 +446,7 @@ async def test_closing_ends_every_run_with_its_terminal_event_and_stores_it() ->
     assert engine.running == 0
     for run in runs:
         final = check_stream(await read_all(run.client))
-        assert final.status == ResponseStatus.RESPONSE_STATUS_CANCELLED
+        assert final.status == ResponseStatus.RESPONSE_STATUS_FAILED
         assert await stored(engine, run.response_id) == final
 
 

@@ -7,17 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.core.scope import Scope
-from antiphon.stores.memory import MemoryStore
+from antiphon.stores.memory import Bounds, MemoryStore
 from antiphon.stores.protocol import AlreadyExists, Store, Turn, TurnContent, TurnEnd
 from tests.stores.contract import OURS, StoreContract, a_turn, inputs
 
 MANY = 1_000_000
 
 
+def a_store(max_turns: int, max_bytes: int) -> MemoryStore:
+    """Returns a store with bounds for its turns."""
+    return MemoryStore(Bounds(max_turns=max_turns, max_bytes=max_bytes))
+
+
 class TestMemoryStore(StoreContract):
     @pytest.fixture
     def store(self) -> Store:
-        return MemoryStore(MANY, 1 << 30)
+        return a_store(MANY, 1 << 30)
 
 
 async def known(store: Store, *names: str) -> list[str]:
@@ -27,7 +32,7 @@ async def known(store: Store, *names: str) -> list[str]:
 
 async def size_of_a_turn() -> int:
     """Returns the bytes that a turn without any content takes."""
-    store = MemoryStore(MANY, MANY)
+    store = a_store(MANY, MANY)
     await store.begin(OURS, "r", None, TurnContent(b"", b""))
     return store.retained_bytes
 
@@ -36,14 +41,14 @@ async def size_of_a_turn() -> int:
 
 
 async def test_an_empty_store_takes_nothing() -> None:
-    store = MemoryStore(MANY, MANY)
+    store = a_store(MANY, MANY)
     assert (store.retained_turns, store.retained_bytes) == (0, 0)
 
 
 async def test_a_turn_takes_what_was_said_and_some_more() -> None:
     overhead = await size_of_a_turn()
     assert overhead > 0
-    store = MemoryStore(MANY, MANY)
+    store = a_store(MANY, MANY)
     await store.begin(OURS, "r1", None, TurnContent(b"12345", b"67"))
     assert store.retained_bytes == overhead + 7
     await store.finish(OURS, "r1", TurnEnd(b"1234567890", 1))
@@ -52,7 +57,7 @@ async def test_a_turn_takes_what_was_said_and_some_more() -> None:
 
 
 async def test_a_refused_begin_and_finish_take_nothing() -> None:
-    store = MemoryStore(MANY, MANY)
+    store = a_store(MANY, MANY)
     await a_turn(store, "r1")
     before = (store.retained_turns, store.retained_bytes)
     with pytest.raises(AlreadyExists):
@@ -62,14 +67,14 @@ async def test_a_refused_begin_and_finish_take_nothing() -> None:
 
 
 async def test_a_deleted_turn_gives_back_all_it_took() -> None:
-    store = MemoryStore(MANY, MANY)
+    store = a_store(MANY, MANY)
     await a_turn(store, "r1", size=1_000)
     await store.delete(OURS, "r1")
     assert (store.retained_turns, store.retained_bytes) == (0, 0)
 
 
 async def test_a_running_turn_gives_back_all_it_took() -> None:
-    store = MemoryStore(MANY, MANY)
+    store = a_store(MANY, MANY)
     await store.begin(OURS, "r1", await a_turn(store, "r0"), TurnContent(b"12345", b"67"))
     for name in ("r0", "r1"):
         await store.delete(OURS, name)
@@ -77,7 +82,7 @@ async def test_a_running_turn_gives_back_all_it_took() -> None:
 
 
 async def test_a_deleted_turn_is_counted_as_long_as_another_continues_it() -> None:
-    store = MemoryStore(MANY, MANY)
+    store = a_store(MANY, MANY)
     root = await a_turn(store, "root")
     await a_turn(store, "left", root)
     await a_turn(store, "right", root)
@@ -90,7 +95,7 @@ async def test_a_deleted_turn_is_counted_as_long_as_another_continues_it() -> No
 
 
 async def test_a_deleted_id_is_free_again() -> None:
-    store = MemoryStore(MANY, MANY)
+    store = a_store(MANY, MANY)
     await a_turn(store, "r1")
     await store.delete(OURS, "r1")
     await a_turn(store, "r1")
@@ -110,7 +115,7 @@ async def test_the_parent_has_to_be_of_the_same_kind_of_store() -> None:
         async def parent(self) -> Turn | None:
             raise NotImplementedError
 
-    store = MemoryStore(MANY, MANY)
+    store = a_store(MANY, MANY)
     with pytest.raises(TypeError):
         await store.begin(OURS, "r1", Foreign(), TurnContent(b"", b""))
     assert store.retained_turns == 0
@@ -120,7 +125,7 @@ async def test_the_parent_has_to_be_of_the_same_kind_of_store() -> None:
 
 
 async def test_the_turn_used_longest_ago_is_evicted_beyond_the_number_of_turns() -> None:
-    store = MemoryStore(2, MANY)
+    store = a_store(2, MANY)
     for name in ("r1", "r2", "r3"):
         await a_turn(store, name)
     assert await known(store, "r1", "r2", "r3") == ["r2", "r3"]
@@ -128,14 +133,14 @@ async def test_the_turn_used_longest_ago_is_evicted_beyond_the_number_of_turns()
 
 
 async def test_the_turn_used_longest_ago_is_evicted_beyond_the_number_of_bytes() -> None:
-    store = MemoryStore(MANY, 2 * await size_of_a_turn() + 250)
+    store = a_store(MANY, 2 * await size_of_a_turn() + 250)
     for name in ("r1", "r2", "r3"):
         await a_turn(store, name, size=100)
     assert await known(store, "r1", "r2", "r3") == ["r2", "r3"]
 
 
 async def test_a_final_response_may_evict_too() -> None:
-    store = MemoryStore(MANY, 2 * await size_of_a_turn() + 100)
+    store = a_store(MANY, 2 * await size_of_a_turn() + 100)
     await a_turn(store, "r1")
     await store.begin(OURS, "r2", None, TurnContent(b"", b""))
     assert await known(store, "r1", "r2") == ["r1", "r2"]
@@ -144,7 +149,7 @@ async def test_a_final_response_may_evict_too() -> None:
 
 
 async def test_a_found_turn_counts_as_used() -> None:
-    store = MemoryStore(2, MANY)
+    store = a_store(2, MANY)
     await a_turn(store, "r1")
     await a_turn(store, "r2")
     await store.find(OURS, "r1")
@@ -153,7 +158,7 @@ async def test_a_found_turn_counts_as_used() -> None:
 
 
 async def test_a_turn_that_is_continued_goes_after_those_that_continue_it() -> None:
-    store = MemoryStore(3, MANY)
+    store = a_store(3, MANY)
     root = await a_turn(store, "root")
     await a_turn(store, "child", root)
     await a_turn(store, "other")
@@ -162,7 +167,7 @@ async def test_a_turn_that_is_continued_goes_after_those_that_continue_it() -> N
 
 
 async def test_a_turn_that_was_continued_goes_by_when_it_was_used_itself() -> None:
-    store = MemoryStore(3, MANY)
+    store = a_store(3, MANY)
     await a_turn(store, "old")
     root = await a_turn(store, "root")
     await a_turn(store, "child", root)
@@ -173,7 +178,7 @@ async def test_a_turn_that_was_continued_goes_by_when_it_was_used_itself() -> No
 
 
 async def test_a_running_turn_is_not_evicted_until_it_ends() -> None:
-    store = MemoryStore(1, MANY)
+    store = a_store(1, MANY)
     await store.begin(OURS, "r1", None, TurnContent(b"", b""))
     await a_turn(store, "r2")
     assert await known(store, "r1", "r2") == ["r1"]
@@ -183,7 +188,7 @@ async def test_a_running_turn_is_not_evicted_until_it_ends() -> None:
 
 
 async def test_a_deleted_beginning_is_evicted_with_its_end() -> None:
-    store = MemoryStore(2, MANY)
+    store = a_store(2, MANY)
     await a_turn(store, "child", await a_turn(store, "root"))
     await store.delete(OURS, "root")
     await a_turn(store, "other")
@@ -192,7 +197,7 @@ async def test_a_deleted_beginning_is_evicted_with_its_end() -> None:
 
 
 async def test_a_handle_stays_good_when_its_turn_is_evicted() -> None:
-    store = MemoryStore(2, MANY)
+    store = a_store(2, MANY)
     turn = await a_turn(store, "child", await a_turn(store, "root"))
     for name in ("r1", "r2"):
         await a_turn(store, name)
@@ -201,7 +206,7 @@ async def test_a_handle_stays_good_when_its_turn_is_evicted() -> None:
 
 
 async def test_a_turn_evicted_since_it_was_found_is_kept_for_the_one_that_continues_it() -> None:
-    store = MemoryStore(3, MANY)
+    store = a_store(3, MANY)
     parent = await a_turn(store, "parent", await a_turn(store, "root"))
     for name in ("r1", "r2", "r3"):
         await a_turn(store, name)
@@ -216,7 +221,7 @@ async def test_a_turn_evicted_since_it_was_found_is_kept_for_the_one_that_contin
 
 
 async def test_a_turn_that_lost_an_evicted_child_twice_can_be_evicted_itself() -> None:
-    store = MemoryStore(3, MANY)
+    store = a_store(3, MANY)
     root = await a_turn(store, "root")
     child = await a_turn(store, "child", root)
     await store.delete(OURS, "child")
@@ -229,7 +234,7 @@ async def test_a_turn_that_lost_an_evicted_child_twice_can_be_evicted_itself() -
 
 
 async def test_a_turn_is_not_evicted_as_long_as_one_child_is_there() -> None:
-    store = MemoryStore(4, MANY)
+    store = a_store(4, MANY)
     root = await a_turn(store, "root")
     lost = await a_turn(store, "lost", root)
     await store.delete(OURS, "lost")
@@ -246,7 +251,7 @@ async def test_a_turn_is_not_evicted_as_long_as_one_child_is_there() -> None:
 
 
 async def test_a_long_history_can_be_taken_up_again() -> None:
-    store = MemoryStore(MANY, 1 << 30)
+    store = a_store(MANY, 1 << 30)
     turn = None
     for number in range(5_000):
         turn = await a_turn(store, f"r{number}", turn)
@@ -275,7 +280,7 @@ class _Counted(bytes):
 @pytest.mark.parametrize("kept", [0, 10])
 async def test_what_is_deleted_leaves_memory(kept: int) -> None:
     _Counted.alive = 0
-    store = MemoryStore(MANY, 1 << 30)
+    store = a_store(MANY, 1 << 30)
     for number in range(1_000):
         name = f"r{number}"
         await store.begin(OURS, name, None, TurnContent(_Counted(b"input"), b""))
@@ -394,7 +399,7 @@ class _Pair:
 async def a_pair(max_turns: int, max_bytes: int) -> _Pair:
     overhead = await size_of_a_turn()
     return _Pair(
-        MemoryStore(max_turns, max_bytes * overhead),
+        a_store(max_turns, max_bytes * overhead),
         _Model(max_turns, max_bytes * overhead, overhead),
     )
 
@@ -428,7 +433,7 @@ async def test_the_store_keeps_what_its_model_keeps(
 async def test_the_bounds_hold_over_ten_thousand_turns() -> None:
     dice = random.Random(5)
     max_turns, max_bytes = 100, 200_000
-    store = MemoryStore(max_turns, max_bytes)
+    store = a_store(max_turns, max_bytes)
     handles: list[Turn] = []
     for number in range(10_000):
         # Mostly chains, some forks, now and then a beginning or a continued deleted turn.
@@ -444,8 +449,16 @@ async def test_the_bounds_hold_over_ten_thousand_turns() -> None:
     assert store.retained_turns > 0
 
 
-async def test_a_flood_in_one_scope_is_bounded_with_all_others() -> None:
-    store = MemoryStore(10, MANY)
+async def test_a_flood_of_scopes_is_bounded_with_its_project() -> None:
+    store = a_store(10, MANY)
     for number in range(100):
-        await a_turn(store, "r", scope=Scope(project=str(number)))
+        await a_turn(store, "r", scope=Scope(project="p", user=str(number)))
     assert store.retained_turns == 10
+
+
+async def test_a_flood_in_one_project_pushes_nothing_of_another_out() -> None:
+    store = a_store(10, MANY)
+    await a_turn(store, "r", scope=Scope(project="q"))
+    for number in range(100):
+        await a_turn(store, str(number), scope=Scope(project="p"))
+    assert await store.find(Scope(project="q"), "r") is not None

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from antiphon.backends.models import ModelTable
 from antiphon.backends.protocol import Backend
 from antiphon.core.scope import Scope
-from antiphon.engine.engine import Engine
-from antiphon.engine.run import Reader, Run
+from antiphon.engine.engine import Engine, EngineOptions
+from antiphon.engine.reader import Reader
+from antiphon.engine.run import Run
 from antiphon.stores.protocol import Store
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.response_pb2 import Response
@@ -36,8 +37,7 @@ def an_engine(
     return Engine(
         SteeredStore() if store is None else store,
         ModelTable({MODEL: backend}),
-        store_by_default=store_by_default,
-        accept_seconds=accept_seconds,
+        EngineOptions(store_by_default=store_by_default, accept_seconds=accept_seconds),
         clock=Clock() if clock is None else clock,
     )
 

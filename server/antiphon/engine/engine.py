@@ -111,8 +111,8 @@ class Engine:
         return self._models.names()
 
     @property
-    def runs(self) -> int:
-        """The number of runs in flight."""
+    def running(self) -> int:
+        """The number of responses that are being made."""
         return len(self._runs)
 
     def serves(self, model: str) -> bool:
@@ -133,8 +133,6 @@ class Engine:
         Raises:
             ApiError: the request is refused; nothing was stored.
         """
-        if self._draining:
-            raise ApiError(ErrorKind.UNAVAILABLE, "The server is stopping.", retry_after=1)
         check_request(request, store_by_default=self._options.store_by_default)
         backend = self._models.resolve(request.model)
         if backend is None:
@@ -146,6 +144,9 @@ class Engine:
             await self._conversation(scope, conversation_id)
         job = self._job(scope, request, parent, conversation_id)
         await self._resolve(job)
+        # Asked after the last wait: what starts from here on, `close` sees.
+        if self._draining:
+            raise ApiError(ErrorKind.UNAVAILABLE, "The server is stopping.", retry_after=1)
         if not conversation_id:
             check_calls(job.items, parent.open_calls if parent is not None else frozenset())
         run = self._run(job, backend)

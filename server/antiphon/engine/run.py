@@ -236,9 +236,17 @@ class Run:
         try:
             return await self._read(steps)
         finally:
-            close = getattr(steps, "aclose", None)
-            if close is not None:
-                await close()
+            await self._close(steps)
+
+    async def _close(self, steps: AsyncIterator[Sequence[Step]]) -> None:
+        """Tells a backend that nothing more is asked of it; its answer is given already."""
+        close = getattr(steps, "aclose", None)
+        if close is None:
+            return
+        try:
+            await close()
+        except Exception:  # noqa: BLE001 - a backend may raise anything
+            _log.exception("backend failed when it was closed", response_id=self.response_id)
 
     async def _read(self, steps: AsyncIterator[Sequence[Step]]) -> Finished | Failed:
         apply = self._sequencer.apply
