@@ -22,7 +22,7 @@ from antiphon.backends.protocol import Call
 from antiphon.core.output import Finished, Step, TextDelta
 from antiphon.core.scope import Scope
 from antiphon.engine.engine import Engine
-from antiphon.stores.memory import MemoryStore
+from antiphon.stores.memory import Bounds, MemoryStore
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 from tests.bench.child import worker
 from tests.bench.table import Figure
@@ -47,7 +47,7 @@ class Kept:
 
     def __init__(self) -> None:
         models = ModelTable({"echo": EchoBackend(), "history": HistoryBackend()})
-        self._engine = Engine(MemoryStore(1_000_000, 1 << 40), models)
+        self._engine = Engine(MemoryStore(Bounds(max_turns=1_000_000, max_bytes=1 << 40)), models)
         self.ids: list[str] = []
 
     async def create(self, parent: str | None = None, model: str = "echo") -> tuple[str, str]:

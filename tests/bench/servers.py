@@ -20,7 +20,7 @@ from antiphon.core.output import Accepted, Step, TextDelta
 from antiphon.engine.engine import Engine
 from antiphon.gateway import Gateway, GatewayConfig, server_options
 from antiphon.settings import Settings
-from antiphon.stores.memory import MemoryStore
+from antiphon.stores.protocol import Store
 from antiphon.v1.rest_service_pb2 import RestCreateResponseRequest
 from tests.bench.child import Started
 
@@ -50,13 +50,12 @@ class TickBackend:
             yield [TextDelta(str(int(due * 1e9)))]
 
 
-def _engine(settings: Settings) -> Engine:
+def _engine(settings: Settings, store: Store) -> Engine:
     models: dict[str, Backend] = {
         "echo": EchoBackend(),
         "echo-deltas": EchoBackend(DELTAS),
         "ticks": TickBackend(),
     }
-    store = MemoryStore(settings.store.max_responses, settings.store.max_bytes)
     return Engine(store, ModelTable(models))
 
 

@@ -12,6 +12,7 @@ from google.rpc.status_pb2 import Status
 from antiphon.backends.models import ModelTable
 from antiphon.backends.protocol import Backend
 from antiphon.core.scope import Scope
+from antiphon.engine.conversations import Conversations
 from antiphon.engine.engine import Engine
 from antiphon.gateway import server_options
 from antiphon.stores.protocol import Turn, TurnContent, TurnEnd
@@ -112,10 +113,24 @@ class _Recorder(SteeredStore):
         self.kept: list[bytes] = []
 
     async def begin(
-        self, scope: Scope, response_id: str, parent: Turn | None, content: TurnContent
+        self,
+        scope: Scope,
+        response_id: str,
+        parent: Turn | None,
+        content: TurnContent,
+        *,
+        conversation_id: str = "",
+        replayable: bool = False,
     ) -> None:
         self.kept += [content.input, content.response]
-        await super().begin(scope, response_id, parent, content)
+        await super().begin(
+            scope,
+            response_id,
+            parent,
+            content,
+            conversation_id=conversation_id,
+            replayable=replayable,
+        )
 
     async def finish(self, scope: Scope, response_id: str, end: TurnEnd) -> bool:
         self.kept += [end.response, repr(end).encode()]
@@ -138,6 +153,7 @@ class Served:
         self._engine = Engine(self._store, ModelTable({MODEL: backend}), clock=Clock())
         self.rest = RestSurface(
             self._engine,
+            Conversations(self._store),
             max_body_bytes=max_body_bytes,
             strict_fields=strict_fields,
             clock=Clock(),

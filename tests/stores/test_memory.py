@@ -108,6 +108,8 @@ async def test_the_parent_has_to_be_of_the_same_kind_of_store() -> None:
         ended = True
         tokens = 0
         open_calls: frozenset[str] = frozenset()
+        conversation_id = ""
+        replayable = False
 
         async def read(self) -> TurnContent:
             raise NotImplementedError
