@@ -236,11 +236,8 @@ NOT_ECHOED = {"input", "include", "stream", "stream_options", "requestContext"}
 
 NOT_BUILT: dict[str, Any] = {
     "agent_id": "a",
-    "background": True,
     "background_options": {"completion_window": "2h"},
     "context_management": [{"type": "compaction"}],
-    "conversation": "conv_1",
-    "conversation_id": "conv_1",
     "moderation": {"model": "m"},
     "prompt": {"id": "pmpt_1"},
     "text": {"format": {"type": "json_object"}},
