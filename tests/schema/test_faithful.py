@@ -251,7 +251,13 @@ def built(sample: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in sample.items() if key not in NOT_BUILT}
     if "text" in sample:
         kept["text"] = {**sample["text"], "format": {"type": "text"}}
-    for key in ("previous_response_id", "stream_options"):
+    for key in (
+        "background",
+        "conversation",
+        "conversation_id",
+        "previous_response_id",
+        "stream_options",
+    ):
         kept.pop(key, None)
     return {**kept, "model": MODEL, "input": "hi", "stream": False}
 
