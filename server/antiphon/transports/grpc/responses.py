@@ -62,7 +62,10 @@ class ResponsesServicer(ResponsesServiceServicer):
 
     async def GetResponse(self, request: pb.GetResponseRequest, context: Context) -> Response:
         try:
+            check(request)
             return (await self._engine.get(Scope(), request.response_id)).response
+        except InvalidValue as error:
+            await refuse(context, invalid(error))
         except ApiError as error:
             await refuse(context, error)
 

@@ -10,14 +10,19 @@ from typing import Final, TypeVar
 from google.protobuf.message import Message
 
 from antiphon.core.errors import ApiError, ErrorKind, invalid
+from antiphon.core.request import request_context
 from antiphon.core.scope import Scope
 from antiphon.engine.engine import Engine
-from antiphon.json import InvalidValue, decode, encode
+from antiphon.json import InvalidValue, check, decode, encode
 from antiphon.transports.rest.compression import decompress
 from antiphon.transports.rest.message import JSON, RestReply, RestRequest, error_reply
 from antiphon.transports.rest.sse import HEADERS, frames, snapshot_json
 from antiphon.v1.model_pb2 import ListModelsResponse, Model
-from antiphon.v1.responses_service_pb2 import CreateResponseRequest, DeleteResponseResponse
+from antiphon.v1.responses_service_pb2 import (
+    CreateResponseRequest,
+    DeleteResponseResponse,
+    GetResponseRequest,
+)
 
 M = TypeVar("M", bound=Message)
 
@@ -94,15 +99,26 @@ class RestSurface:
 
     async def _create_response(self, request: RestRequest) -> RestReply:
         asked = self._decode(CreateResponseRequest, request)
+        context = request.query.get("request_context")
+        if context and not asked.HasField("request_context"):
+            asked.request_context = request_context(context[-1])
         run = await self._engine.create(Scope(), asked)
         if asked.stream:
             return RestReply(200, "text/event-stream; charset=utf-8", frames(run), HEADERS)
         return _json(snapshot_json(await run.result()))
 
     async def _get_response(self, request: RestRequest) -> RestReply:
-        if request.query.get("stream", ("",))[-1] not in ("", "false"):
+        asked = GetResponseRequest(
+            response_id=request.path["response_id"], include=request.query.get("include", ())
+        )
+        check(asked)
+        stream = request.query.get("stream", ("",))[-1]
+        if stream == "true":
             raise ApiError(ErrorKind.NOT_BUILT, "'stream' is not built yet.", "stream")
-        snapshot = await self._engine.get(Scope(), request.path["response_id"])
+        if stream not in ("", "false"):
+            message = "'stream' must be one of 'true', 'false'."
+            raise ApiError(ErrorKind.INVALID_VALUE, message, "stream", "invalid_value")
+        snapshot = await self._engine.get(Scope(), asked.response_id)
         return _json(snapshot_json(snapshot))
 
     async def _delete_response(self, request: RestRequest) -> RestReply:
