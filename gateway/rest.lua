@@ -49,19 +49,20 @@ local function fail(handle, status)
   local body = handle:body(true)
   if body then
     local json = '{"error":{"message":"%s","type":"%s","param":null,"code":%s}}'
-    headers:replace("content-length", tostring(body:setBytes(json:format(e[1], e[2], e[3]))))
+    body:setBytes(json:format(e[1], e[2], e[3]))
   end
 end
 
 function envoy_on_request(handle)
-  local headers = handle:headers()
   -- A body that no rule asks for would be read as the message, and overwrite the path.
-  if headers:get(":method") ~= "POST" then
+  if handle:headers():get(":method") ~= "POST" then
     local body = handle:body()
     if body then
       body:setBytes("")
     end
   end
+  -- Not before: waiting for a body makes every object of before useless.
+  local headers = handle:headers()
   local path = headers:get(":path")
   if not path:find("[%%%[\128-\255]") then
     return

@@ -103,7 +103,6 @@ def server_options(body_limit: int = BODY_LIMIT) -> list[tuple[str, int]]:
         ("grpc.absolute_max_metadata_size", metadata),
         # A message holds the body and what the URL says.
         ("grpc.max_receive_message_length", body_limit + 2 * HEADER_LIMIT),
-        ("grpc.max_send_message_length", -1),
         # A burst of more than 1,000 calls would have some of them refused, at random.
         ("grpc.server.max_pending_requests", _MAX_CALLS),
         ("grpc.server.max_pending_requests_hard_limit", _MAX_CALLS),

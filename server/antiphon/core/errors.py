@@ -26,6 +26,11 @@ class ErrorRow(NamedTuple):
     """`error.code` of the JSON body, where the error itself gives none."""
 
 
+_MAX_MESSAGE: Final = 512
+"""The longest message of an error, in bytes: gRPC refuses large metadata, which holds it thrice."""
+_MAX_NAME: Final = 256
+"""The longest `param` and `code` of an error, in bytes."""
+
 _REQUEST: Final = "invalid_request_error"
 _SERVER: Final = "server_error"
 
@@ -88,9 +93,11 @@ class ApiError(Exception):
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.message = _clamped(self.message, _MAX_MESSAGE)
         super().__init__(self.message)
-        if self.code is None:
-            self.code = self.kind.value.code
+        code = self.kind.value.code if self.code is None else self.code
+        self.code = None if code is None else _clamped(code, _MAX_NAME)
+        self.param = None if self.param is None else _clamped(self.param, _MAX_NAME)
 
     @property
     def body(self) -> error_pb2.ErrorResponse:
@@ -100,6 +107,14 @@ class ApiError(Exception):
                 message=self.message, type=self.kind.value.type, param=self.param, code=self.code
             )
         )
+
+
+def _clamped(text: str, most: int) -> str:
+    """Returns a text that takes no more than so many bytes of UTF-8."""
+    encoded = text.encode(errors="replace")
+    if len(encoded) > most:
+        encoded = encoded[: most - 3] + b"..."
+    return encoded.decode(errors="ignore")
 
 
 def invalid(error: InvalidValue) -> ApiError:

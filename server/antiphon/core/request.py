@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.ids import check_id
-from antiphon.json import redact
+from antiphon.json import InvalidValue, redact
+from antiphon.json.raw import recompact
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
 from antiphon.v1.item_pb2 import Item
@@ -17,7 +19,14 @@ from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 
 T = TypeVar("T")
 
-__all__ = ["check_request", "conversation_of", "input_items", "new_response", "plain_items"]
+__all__ = [
+    "check_request",
+    "conversation_of",
+    "input_items",
+    "new_response",
+    "plain_items",
+    "request_context",
+]
 
 
 def check_request(request: CreateResponseRequest, *, store_by_default: bool = True) -> None:
@@ -127,6 +136,24 @@ def _refused(param: str, message: str, code: str = "invalid_value") -> ApiError:
 
 def _not_built(param: str) -> ApiError:
     return ApiError(ErrorKind.NOT_BUILT, f"'{param}' is not built yet.", param)
+
+
+def request_context(parameter: str) -> str:
+    """Returns the JSON document of the query parameter `requestContext`.
+
+    Args:
+        parameter: the document in base64, of either alphabet, with or without padding.
+
+    Raises:
+        ApiError: it is not base64, or not of a JSON document.
+    """
+    # A plus sign that was not escaped has become a space.
+    text = parameter.translate({ord("-"): "+", ord("_"): "/", ord(" "): "+"}).rstrip("=")
+    try:
+        return recompact(base64.b64decode(text + "=" * (-len(text) % 4), validate=True))
+    except (InvalidValue, ValueError):
+        message = "'requestContext' must be a JSON document in base64."
+        raise _refused("requestContext", message) from None
 
 
 def input_items(request: CreateResponseRequest) -> Iterator[Item]:

@@ -6,6 +6,8 @@ rule is held, and every raw document is parsed and compacted in place.
 
 from __future__ import annotations
 
+import re
+
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message as ProtoMessage
 
@@ -149,8 +151,21 @@ def _check_field(source: Source, member: Field, key: str) -> None:
                 source.add(f"raise missing({key!r})")
     else:
         # Without presence, an empty value of a member that may be missing stands for its absence.
-        with source.block("if True:" if member.required else f"if {value}:"):
+        with source.block(f"if {value}:" if _empty_is_missing(member) else "if True:"):
             _check_one(source, member, value, path)
+        if member.required and _empty_is_missing(member):
+            with source.block("else:"):
+                source.add(f"raise missing({path.removeprefix(', ')})")
+
+
+def _empty_is_missing(member: Field) -> bool:
+    """Whether the empty value of a field without presence cannot be meant."""
+    told = member.rules
+    refused = told is not None and (
+        (told.values and "" not in told.values)
+        or (told.pattern and not re.fullmatch(told.pattern, ""))
+    )
+    return not member.required or member.kind == "raw" or bool(refused)
 
 
 def _check_one(source: Source, member: Field, value: str, path: str) -> None:

@@ -61,8 +61,11 @@ def compact(value: Any) -> str:
     return text
 
 
-def recompact(text: str) -> str:
+def recompact(text: bytes | str) -> str:
     """Parses text that a typed caller wrote and prints it compactly.
+
+    Args:
+        text: the document, as text or as UTF-8 bytes.
 
     Raises:
         InvalidValue: it is not JSON, or it is nested deeper than `MAX_DEPTH`.

@@ -19,8 +19,12 @@ async def upstream() -> AsyncIterator[Upstream]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def gateway(upstream: Upstream) -> AsyncIterator[Gateway]:
-    async with Gateway(GatewayConfig(upstream_port=upstream.port, port=0)) as gateway:
+    log: list[str] = []
+    config = GatewayConfig(upstream_port=upstream.port, port=0)
+    async with Gateway(config, log=log.append) as gateway:
         yield gateway
+    # An error of the script would be here; nothing else is wrong with this gateway.
+    assert log == [], log[0]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -94,12 +94,15 @@ async def test_a_body_in_pieces_arrives_whole(client: httpx.AsyncClient) -> None
 async def test_a_body_where_none_belongs_is_ignored(client: httpx.AsyncClient, method: str) -> None:
     response = await client.request(
         method,
-        "/v1/responses/resp_1",
-        content=b'{"response_id": "evil"}',
+        "/v1/conversations/conv_1/items/item_1?include[]=a",
+        content=b'{"item_id": "evil", "include": ["b"]}',
         headers={"content-type": "application/json"},
     )
     assert response.status_code == 200
-    assert response.json()["request"] == {"response_id": "resp_1"}
+    request = response.json()["request"]
+    # A deletion has no such parameter.
+    assert request.pop("include", ["a"]) == ["a"]
+    assert request == {"conversation_id": "conv_1", "item_id": "item_1"}
 
 
 async def test_a_client_that_waits_to_be_told_to_send_is_told(port: int) -> None:

@@ -1,6 +1,9 @@
+import ipaddress
+
 import pytest
 
 from tests.e2e.gateway.answers import check_error, check_headers
+from tests.e2e.gateway.upstream import Upstream
 from tests.e2e.gateway.wire import Headers, Reply, http1, http2
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -28,10 +31,11 @@ async def test_the_server_and_the_client_have_the_same_request_id(port: int) -> 
 
 
 async def test_a_client_does_not_choose_its_request_id(port: int) -> None:
-    reply = await _get(port, ("x-request-id", "mine"), ("x-client-request-id", "mine"))
-    assert reply.headers["x-request-id"] != "mine"
+    mine = "3f0c2a6e-7d0b-4a53-9d3e-0a6c1f8b2d11"
+    reply = await _get(port, ("x-request-id", mine), ("x-client-request-id", mine))
+    assert reply.headers["x-request-id"] != mine
     assert reply.json()["metadata"]["x-request-id"] == reply.headers["x-request-id"]
-    assert reply.json()["metadata"]["x-client-request-id"] == "mine"
+    assert reply.json()["metadata"]["x-client-request-id"] == mine
 
 
 @pytest.mark.parametrize(
@@ -53,11 +57,48 @@ async def test_a_client_does_not_command_the_gateway(port: int, headers: Headers
     assert not {k for k in metadata if k.startswith("x-envoy-") or k == "x-http-status"}
 
 
-async def test_a_client_does_not_make_a_grpc_error_of_its_rest_request(
+async def test_a_client_does_not_make_its_grpc_call_look_like_rest(
     port_without_upstream: int,
 ) -> None:
-    reply = await _get(port_without_upstream, ("x-envoy-original-method", "GET"))
-    check_error(reply, 503, "server_error")
+    headers = [("content-type", "application/grpc"), ("x-envoy-original-method", "GET")]
+    async with http2(port_without_upstream) as h2:
+        reply = await h2.until_end(h2.send("POST", "/antiphon.v1.ResponsesService/X", headers))
+    assert reply.headers["grpc-message"] == "The server is temporarily unavailable."
+
+
+async def test_a_client_does_not_set_the_gateways_timeouts(port: int, upstream: Upstream) -> None:
+    stream = upstream.stream("patient")
+    headers = [("x-test-stream", "patient"), ("x-envoy-upstream-rq-timeout-ms", "1")]
+    async with http2(port) as h2:
+        reply = h2.send("GET", URL, headers)
+        await stream.opened.acquire()
+        # Each takes about a millisecond.
+        for _ in range(20):
+            await h2.until_end(h2.send("GET", "/healthz"))
+        stream.frames.put_nowait(None)
+        await h2.until_end(reply)
+    assert reply.status == 200
+
+
+async def test_the_address_of_a_client_is_added_to_what_it_says(port: int) -> None:
+    metadata = await _metadata(port, ("x-forwarded-for", "10.0.0.1"))
+    said, added = metadata["x-forwarded-for"].split(",")
+    assert said == "10.0.0.1"
+    assert str(ipaddress.ip_address(added)) == added
+
+
+async def test_an_invalid_request_leaves_the_others_of_its_connection_alone(
+    port: int, upstream: Upstream
+) -> None:
+    stream = upstream.stream("innocent")
+    async with http2(port) as h2:
+        reply = h2.send("GET", URL, [("x-test-stream", "innocent")])
+        await stream.opened.acquire()
+        bad = await h2.until_end(h2.send("GET", URL, [("UPPER", "case")]))
+        assert bad.reset is not None or bad.status == 400
+        stream.frames.put_nowait(None)
+        await h2.until_end(reply)
+        assert reply.status == 200
 
 
 async def test_a_rest_client_has_no_deadline(port: int) -> None:

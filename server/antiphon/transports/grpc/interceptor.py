@@ -9,10 +9,14 @@ from typing import Any, TypeAlias
 import grpc
 import structlog
 
+from antiphon.core.errors import ApiError, ErrorKind
+from antiphon.transports.grpc.status import refuse
+
 __all__ = ["ErrorInterceptor"]
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Behaviour: TypeAlias = "Callable[[Any, Any], Awaitable[Any]]"
+Reader: TypeAlias = "Callable[[bytes], Any]"
 
 _log = structlog.get_logger(__name__)
 
@@ -47,18 +51,23 @@ def _guarded(handler: Handler, method: str) -> Handler:
         return handler
     if not asyncio.iscoroutinefunction(behaviour):
         return handler
+    # Messages are read in the guard: grpc.aio would tell the client the exception of its reader.
     return make(
-        _guard(behaviour, method),
-        request_deserializer=handler.request_deserializer,
+        _guard(behaviour, method, handler.request_deserializer),
         response_serializer=handler.response_serializer,
     )
 
 
-def _guard(behaviour: Behaviour, method: str) -> Behaviour:
-    async def guarded(request: Any, context: Any) -> Any:
+def _guard(behaviour: Behaviour, method: str, read: Reader | None) -> Behaviour:
+    async def guarded(request: bytes, context: Any) -> Any:
         try:
-            return await behaviour(request, context)
-        except grpc.aio.AbortError:
+            message = request if read is None else read(request)
+        except Exception:  # noqa: BLE001 - readers may raise anything
+            await refuse(context, ApiError(ErrorKind.INVALID_VALUE, "The message cannot be read."))
+        try:
+            return await behaviour(message, context)
+        except (grpc.aio.AbortError, grpc.aio.InternalError):
+            # The latter is of a write whose client left just then; grpc.aio passes over it.
             raise
         except Exception:  # noqa: BLE001 - that is what this is for
             metadata = dict(context.invocation_metadata() or ())

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from google.protobuf.message import Message
 
 from antiphon.core.errors import ApiError, ErrorKind, invalid
+from antiphon.core.request import request_context
 from antiphon.core.scope import Scope
 from antiphon.engine.conversations import Conversations
 from antiphon.engine.engine import Engine
@@ -131,6 +132,9 @@ class RestSurface:
 
     async def _create_response(self, request: RestRequest, scope: Scope) -> RestReply:
         asked = self._decode(response_pb.CreateResponseRequest, request)
+        context = request.query.get("request_context")
+        if context and not asked.HasField("request_context"):
+            asked.request_context = request_context(context[-1])
         run = await self._engine.create(scope, asked)
         if run.client is not None:
             return _events(run.client)
