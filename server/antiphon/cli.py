@@ -90,7 +90,7 @@ def serve(config: Path | None, no_gateway: bool, insecure: bool, **options: Any)
 @main.command()
 def hash_key() -> None:
     """Read an API key from standard input and print what the settings hold of it."""
-    from antiphon.transports.identity import hash_key as hashed
+    from antiphon.core.keys import hash_key as hashed
 
     key = click.prompt("API key", hide_input=True, err=True).strip()
     click.echo(hashed(key))

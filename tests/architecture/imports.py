@@ -44,7 +44,7 @@ RULES = {
     "transports": Rule(("engine", "core", "json", "v1", *PROTOCOLS)),
     "gateway": Rule(("core", "resources"), GRPC),
     "app": Rule(("",)),
-    "cli": Rule(("app", "gateway", "resources", "settings"), GRPC),
+    "cli": Rule(("app", "core", "gateway", "resources", "settings"), GRPC),
 }
 
 

@@ -258,7 +258,6 @@ async def test_what_a_backend_does_after_the_end_is_not_told() -> None:
         ["text"],
         5,
         ZeroDivisionError(SECRET),
-        ApiError(ErrorKind.INTERNAL, "\ud800"),
     ],
     ids=ascii,
 )

@@ -232,6 +232,9 @@ async def test_the_sdk_reads_a_stream_with_items_of_every_kind() -> None:
 
 # What the client sent is told in every snapshot.
 
+APART = {"conversation", "model", "previous_response_id", "store"}
+"""Parameters that need something to be there, or are there always."""
+
 NOT_ECHOED = {"input", "include", "stream", "stream_options", "requestContext"}
 
 NOT_BUILT: dict[str, Any] = {
@@ -323,7 +326,7 @@ def bare(annotation: Any) -> list[Any]:
 BARE = [
     (key, value)
     for key, member in sdk.members(ResponseCreateParamsNonStreaming).items()
-    if key not in NOT_BUILT.keys() | NOT_ECHOED | {"model", "previous_response_id", "store"}
+    if key not in NOT_BUILT.keys() | NOT_ECHOED | APART
     for value in bare(member.annotation)
 ]
 """Parameters one by one, with as little as a client may send in them."""

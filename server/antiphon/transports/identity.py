@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from antiphon.core.errors import ApiError, ErrorKind
+from antiphon.core.keys import hash_key
 from antiphon.core.limits import RateLimiter, RateState
 from antiphon.core.scope import Scope
 
-__all__ = ["Gate", "Pass", "hash_key"]
+__all__ = ["Gate", "Pass"]
 
-_HASH: Final = "sha256:"
 _LONGEST: Final = 128
-
-
-def hash_key(key: str) -> str:
-    """Returns what the settings hold of an API key.
-
-    Args:
-        key: the key. Keys are long and random, so that one round of a hash is enough.
-    """
-    return _HASH + hashlib.sha256(key.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

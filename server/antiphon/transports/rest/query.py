@@ -67,7 +67,7 @@ def _value(member: Field, texts: Sequence[str]) -> Any:
 def _flag(text: str, name: str) -> bool:
     flag = _FLAGS.get(text.lower())
     if flag is None:
-        raise InvalidValue("must be true or false", "invalid_type", name)
+        raise InvalidValue("must be true or false", "invalid_value", name)
     return flag
 
 
