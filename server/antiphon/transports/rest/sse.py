@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from typing import Final
 
 from antiphon.core.event import Event, LifecycleEvent, Snapshot, TextDeltaEvent, TextPart
-from antiphon.engine.run import Run
+from antiphon.engine.run import Reader, Run
 from antiphon.json import encode, quote
 
 __all__ = [
@@ -14,8 +14,8 @@ __all__ = [
     "HEADERS",
     "KEEP_ALIVE",
     "KEEP_ALIVE_SECONDS",
+    "Frames",
     "event_json",
-    "frames",
     "snapshot_json",
 ]
 
@@ -31,8 +31,8 @@ HEADERS: Final = {
 }
 
 
-async def frames(run: Run, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> AsyncIterator[bytes]:
-    """Yields the frames of a run for the client that asked for it; each piece is whole frames.
+class Frames:
+    """The frames of a run for the client that asked for it; each piece is whole frames.
 
     A client that leaves before the end stops the run.
 
@@ -40,7 +40,29 @@ async def frames(run: Run, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> As
         run: the run.
         keep_alive_seconds: the silence after which a comment is sent.
     """
-    reader = run.client if run.client is not None else run.reader()
+
+    def __init__(self, run: Run, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> None:
+        self._run = run
+        self._reader = run.client if run.client is not None else run.reader()
+        self._pieces = _pieces(run, self._reader, keep_alive_seconds)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
+
+    def __anext__(self) -> Awaitable[bytes]:
+        return self._pieces.__anext__()
+
+    async def aclose(self) -> None:
+        """Tells that the client has left, be it before the first piece."""
+        await self._pieces.aclose()
+        # A generator that has not begun is closed without the end of its `try`.
+        self._reader.close()
+        self._run.cancel()
+
+
+async def _pieces(
+    run: Run, reader: Reader, keep_alive_seconds: float
+) -> AsyncGenerator[bytes, None]:
     try:
         while True:
             events = await reader.read(keep_alive_seconds)

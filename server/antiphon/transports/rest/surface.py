@@ -16,7 +16,7 @@ from antiphon.engine.engine import Engine
 from antiphon.json import InvalidValue, check, decode, encode
 from antiphon.transports.rest.compression import decompress
 from antiphon.transports.rest.message import JSON, RestReply, RestRequest, error_reply
-from antiphon.transports.rest.sse import HEADERS, frames, snapshot_json
+from antiphon.transports.rest.sse import HEADERS, Frames, snapshot_json
 from antiphon.v1.model_pb2 import ListModelsResponse, Model
 from antiphon.v1.responses_service_pb2 import (
     CreateResponseRequest,
@@ -104,7 +104,7 @@ class RestSurface:
             asked.request_context = request_context(context[-1])
         run = await self._engine.create(Scope(), asked)
         if asked.stream:
-            return RestReply(200, "text/event-stream; charset=utf-8", frames(run), HEADERS)
+            return RestReply(200, "text/event-stream; charset=utf-8", Frames(run), HEADERS)
         return _json(snapshot_json(await run.result()))
 
     async def _get_response(self, request: RestRequest) -> RestReply:
