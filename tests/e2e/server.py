@@ -76,7 +76,7 @@ class Server:
             raise
 
     def _addresses(self) -> tuple[str, str]:
-        gateway = ""
+        gateway = grpc = ""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.greeting += line
@@ -84,7 +84,10 @@ class Server:
             if name == "Gateway":
                 gateway = address.split()[0].removeprefix("http://")
             elif name == "gRPC":
-                return gateway, address.strip()
+                grpc = address.strip()
+            # With a gateway, an example is the end of what is said.
+            if grpc and (not gateway or "curl" in line):
+                return gateway, grpc
         raise AssertionError(f"the server did not start: {self.log}")
 
     @property

@@ -114,7 +114,7 @@ class TestBytes:
             "response.completed",
         ]
 
-    @pytest.mark.parametrize("count", [1, 33, 127, 128, 129, 255, 256, 257, 1000, 20_000])
+    @pytest.mark.parametrize("count", [1, 33, 127, 128, 129, 255, 256, 257, 1000, 5000])
     def test_batches_lose_and_double_nothing(self, client: httpx.Client, count: int) -> None:
         words = " ".join(map(str, range(count)))
         events = parse_stream(stream(client, model="sim", input=f"Repeat exactly: {words}"))
@@ -213,7 +213,7 @@ class TestManyAtOnce:
 
             async def ask(number: int) -> None:
                 marker = f"marker-{number:03}-end"
-                text = f"{marker} " * 500
+                text = f"{marker} " * 200
                 asked = body("sim", f"Repeat exactly: {text}", stream=True, user=marker)
                 reply = await client.post(RESPONSES, json=asked)
                 response = final(parse_stream(reply.content))
@@ -259,9 +259,9 @@ class TestLeaving:
             ExitStack() as stack,
         ):
             unread = [
-                stack.enter_context(client.stream("POST", RESPONSES, json=asked)) for _ in range(5)
+                stack.enter_context(client.stream("POST", RESPONSES, json=asked)) for _ in range(3)
             ]
-            for _ in range(50):
+            for _ in range(20):
                 parse_stream(stream(client, model="sim", input="Hello"))
             for reply in unread:
                 assert text_of(final(parse_stream(reply.read()))) == LARGE.partition(": ")[2]

@@ -1,5 +1,6 @@
 """A backend that follows a script."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeAlias
 
@@ -25,6 +26,8 @@ class Script:
         """What it was asked."""
         self.closed = 0
         """How many of its answers have ended, whichever way."""
+        self.left = asyncio.Event()
+        """Set when the first of its answers has ended."""
 
     async def respond(self, call: Call) -> AsyncIterator[Sequence[Step]]:
         self.calls.append(call)
@@ -40,3 +43,4 @@ class Script:
                     yield entry
         finally:
             self.closed += 1
+            self.left.set()

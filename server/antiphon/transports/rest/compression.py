@@ -13,6 +13,11 @@ from antiphon.core.errors import ApiError, ErrorKind
 __all__ = ["decompress"]
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
+_PIECE: Final = 256
+"""Bytes that are decoded at once: few, since a zstd frame need not tell what it grows to, and
+since what follows a member is copied when it ends, however many members there are."""
+_MAX_MEMBERS: Final = 10_000
+"""Members or frames of one body: those that are empty take time and do not count against a cap."""
 
 
 def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
@@ -24,7 +29,8 @@ def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
         max_bytes: the greatest size of the decoded body.
 
     Raises:
-        ApiError: the coding is not known, the body is damaged, or it is larger than the cap.
+        ApiError: the coding is not known, the body is damaged or in too many parts, or it is
+            larger than the cap.
     """
     name = coding.strip().lower()
     if name in ("", "identity"):
@@ -34,9 +40,11 @@ def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
         message = "The content-encoding is not supported; gzip and zstd are."
         raise ApiError(ErrorKind.UNSUPPORTED_ENCODING, message)
     try:
+        if not body:
+            raise EOFError
         decoded = decode(body, max_bytes + 1)
     except (zlib.error, zstandard.ZstdError, EOFError):
-        message = f"The request body is not valid {name}."
+        message = f"The request body is not valid {name}, or has too many members."
         raise ApiError(ErrorKind.INVALID_VALUE, message, code="invalid_body") from None
     if len(decoded) > max_bytes:
         message = f"The request body is larger than {max_bytes} bytes when it is decoded."
@@ -47,34 +55,35 @@ def decompress(body: bytes, coding: str, max_bytes: int) -> bytes:
 def _gunzip(body: bytes, most: int) -> bytes:
     """Decodes the members of a gzip body, at most so many bytes of them."""
     decoded = bytearray()
-    rest = body
-    while rest and len(decoded) < most:
+    at = members = 0
+    while at < len(body) and len(decoded) < most:
+        members += 1
         member = zlib.decompressobj(_GZIP)
-        decoded += member.decompress(rest, most - len(decoded))
-        if not member.eof and len(decoded) < most:
+        while at < len(body) and not member.eof and len(decoded) < most:
+            piece = body[at : at + _PIECE]
+            decoded += member.decompress(piece, most - len(decoded))
+            at += len(piece)
+        at -= len(member.unused_data)
+        if members > _MAX_MEMBERS or (not member.eof and len(decoded) < most):
             raise EOFError
-        rest = member.unused_data
-    if not body:
-        raise EOFError
     return bytes(decoded)
 
 
 def _unzstd(body: bytes, most: int) -> bytes:
     """Decodes the frames of a zstd body, at most so many bytes of them."""
     decoded = bytearray()
-    rest = body
-    if not body:
-        raise EOFError
-    while rest and len(decoded) < most:
-        # Small pieces, since a frame tells its size only if its writer chose to, and may lie.
-        frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
-        at = 0
-        while at < len(rest) and not frame.eof and len(decoded) < most:
-            decoded += frame.decompress(rest[at : at + 256])
-            at += 256
-        if not frame.eof and len(decoded) < most:
+    at = frames = 0
+    decoder = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+    while at < len(body) and len(decoded) < most:
+        frames += 1
+        frame = decoder.decompressobj()
+        while at < len(body) and not frame.eof and len(decoded) < most:
+            piece = body[at : at + _PIECE]
+            decoded += frame.decompress(piece)
+            at += len(piece)
+        at -= len(frame.unused_data)
+        if frames > _MAX_MEMBERS or (not frame.eof and len(decoded) < most):
             raise EOFError
-        rest = frame.unused_data + rest[at:]
     return bytes(decoded)
 
 

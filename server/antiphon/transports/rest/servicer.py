@@ -123,12 +123,13 @@ async def _send_headers(reply: RestReply, context: Context) -> None:
 
 
 async def _send(reply: RestReply, context: Context) -> None:
-    await _send_headers(reply, context)
     if isinstance(reply.body, bytes):
+        await _send_headers(reply, context)
         await context.write(HttpBody(content_type=reply.content_type, data=reply.body))
         return
     write = context.write
     try:
+        await _send_headers(reply, context)
         async for piece in reply.body:
             await write(HttpBody(content_type=reply.content_type, data=piece))
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from typing import Final
 
 from antiphon.core.event import Event, LifecycleEvent, Snapshot, TextDeltaEvent, TextPart
@@ -14,8 +14,8 @@ __all__ = [
     "HEADERS",
     "KEEP_ALIVE",
     "KEEP_ALIVE_SECONDS",
+    "Frames",
     "event_json",
-    "frames",
     "snapshot_json",
 ]
 
@@ -31,15 +31,32 @@ HEADERS: Final = {
 }
 
 
-async def frames(
-    reader: EventReader, keep_alive_seconds: float = KEEP_ALIVE_SECONDS
-) -> AsyncIterator[bytes]:
-    """Yields events as frames, several at once when several are there; each piece is whole frames.
+class Frames:
+    """Events as frames, several at once when several are there; each piece is whole frames.
 
     Args:
         reader: the events, which is closed at the end or when the client leaves.
         keep_alive_seconds: the silence after which a comment is sent.
     """
+
+    def __init__(self, reader: EventReader, keep_alive_seconds: float = KEEP_ALIVE_SECONDS) -> None:
+        self._reader = reader
+        self._pieces = _pieces(reader, keep_alive_seconds)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._pieces
+
+    def __anext__(self) -> Awaitable[bytes]:
+        return self._pieces.__anext__()
+
+    async def aclose(self) -> None:
+        """Tells that the client has left, be it before the first piece."""
+        await self._pieces.aclose()
+        # A generator that has not begun is closed without the end of its `try`.
+        self._reader.close()
+
+
+async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenerator[bytes, None]:
     try:
         while True:
             events = await reader.read(keep_alive_seconds)

@@ -21,7 +21,7 @@ from antiphon.transports.paging import page_request
 from antiphon.transports.rest.compression import decompress
 from antiphon.transports.rest.message import JSON, RestReply, RestRequest, error_reply
 from antiphon.transports.rest.query import read_flag, read_parameters
-from antiphon.transports.rest.sse import HEADERS, frames, snapshot_json
+from antiphon.transports.rest.sse import HEADERS, Frames, snapshot_json
 from antiphon.v1 import conversations_service_pb2 as conversation_pb
 from antiphon.v1 import responses_service_pb2 as response_pb
 from antiphon.v1.model_pb2 import ListModelsResponse, Model
@@ -249,4 +249,4 @@ def _message(message: Any) -> RestReply:
 
 
 def _events(reader: EventReader) -> RestReply:
-    return RestReply(200, _SSE, frames(reader), HEADERS)
+    return RestReply(200, _SSE, Frames(reader), HEADERS)
