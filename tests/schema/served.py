@@ -1,7 +1,7 @@
 """A server without its network: one engine behind the REST surface and the typed service."""
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -144,10 +144,16 @@ class Served:
         backend: who answers.
         strict_fields: whether unknown parameters are refused.
         max_body_bytes: the greatest size of a request's body.
+        document: makes the OpenAPI document.
     """
 
     def __init__(
-        self, backend: Backend, *, strict_fields: bool = False, max_body_bytes: int = 1 << 26
+        self,
+        backend: Backend,
+        *,
+        strict_fields: bool = False,
+        max_body_bytes: int = 1 << 26,
+        document: Callable[[Collection[str]], bytes] | None = None,
     ) -> None:
         self._store = _Recorder()
         self._engine = Engine(self._store, ModelTable({MODEL: backend}), clock=Clock())
@@ -156,6 +162,7 @@ class Served:
             Conversations(self._store),
             max_body_bytes=max_body_bytes,
             strict_fields=strict_fields,
+            document=document,
             clock=Clock(),
         )
 
