@@ -211,9 +211,7 @@ async def test_it_lists_what_is_built_and_nothing_else() -> None:
 
 def test_operations_are_listed_when_they_are_built() -> None:
     every = {method.name: bound(method) for method in METHODS if method.name not in META}
-    whole = json.loads(openapi_document(descriptors(), every))
-    assert list(OpenAPIV31SpecValidator(whole).iter_errors()) == []
-    assert listed(whole) == every
+    assert listed(json.loads(openapi_document(descriptors(), every))) == every
     few = json.loads(openapi_document(descriptors(), ["ListModels"]))
     assert listed(few) == {"ListModels": "get /v1/models"}
     assert few["components"]["schemas"].keys() == {"ListModelsResponse", "Model", *ERROR}
