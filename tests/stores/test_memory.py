@@ -109,6 +109,7 @@ async def test_the_parent_has_to_be_of_the_same_kind_of_store() -> None:
         tokens = 0
         open_calls: frozenset[str] = frozenset()
         conversation_id = ""
+        incarnation = 0
         replayable = False
 
         async def read(self) -> TurnContent:

@@ -124,14 +124,15 @@ def _complete(body: Any) -> None:
         body.status = ItemStatus.ITEM_STATUS_COMPLETED
 
 
-def stored_items(items: Sequence[Item], owner: str) -> list[StoredItem]:
+def stored_items(items: Sequence[Item], owner: str, response_id: str = "") -> list[StoredItem]:
     """Returns items as a conversation keeps them, each with its id.
 
     Args:
         items: the items, which are changed.
         owner: the id of the response or the request that they came with.
+        response_id: the response that they are of, or "".
     """
     return [
-        StoredItem(identified(item, owner, index), item.SerializeToString())
+        StoredItem(identified(item, owner, index), item.SerializeToString(), response_id)
         for index, item in enumerate(items)
     ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from antiphon.backends.protocol import Backend, Call, Models
-from antiphon.core.calls import calls_after, check_calls, open_calls
+from antiphon.core.calls import check_calls, open_calls
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.event import Event, Snapshot
 from antiphon.core.ids import check_id, new_id, owner_of
@@ -74,9 +75,9 @@ class _Job:
     parent: Turn | None
     conversation_id: str
     replayable: bool
+    incarnation: int
+    """Which conversation of that id."""
     context_tokens: int = 0
-    waiting: frozenset[str] = frozenset()
-    """The ids of the conversation's calls that waited for an answer when the run had its turn."""
 
 
 class Engine:
@@ -140,9 +141,10 @@ class Engine:
             raise ApiError(ErrorKind.MODEL_NOT_FOUND, message, "model")
         parent = await self._parent(scope, request)
         conversation_id = conversation_of(request)
+        incarnation = 0
         if conversation_id:
-            await self._conversation(scope, conversation_id)
-        job = self._job(scope, request, parent, conversation_id)
+            incarnation = (await self._conversation(scope, conversation_id)).incarnation
+        job = self._job(scope, request, parent, conversation_id, incarnation)
         await self._resolve(job)
         # Asked after the last wait: what starts from here on, `close` sees.
         if self._draining:
@@ -291,6 +293,7 @@ class Engine:
         request: CreateResponseRequest,
         parent: Turn | None,
         conversation_id: str,
+        incarnation: int,
     ) -> _Job:
         options = self._options
         store = request.store if request.HasField("store") else options.store_by_default
@@ -303,9 +306,17 @@ class Engine:
         items = list(input_items(request))
         replayable = store and request.stream and (request.background or options.replay_all)
         before = parent.tokens if parent is not None else 0
-        job = _Job(scope, request, response, items, parent, conversation_id, replayable)
-        job.context_tokens = before + count_items(items)
-        return job
+        return _Job(
+            scope,
+            request,
+            response,
+            items,
+            parent,
+            conversation_id,
+            replayable,
+            incarnation,
+            before + count_items(items),
+        )
 
     def _run(self, job: _Job, backend: Backend) -> Run:
         turn = None
@@ -333,9 +344,11 @@ class Engine:
     async def _prepare_conversation(self, job: _Job) -> Call:
         """Reads the conversation when it is the run's turn: what ran before is in it."""
         state = await self._conversation(job.scope, job.conversation_id)
-        job.waiting = state.open_calls
-        check_calls(job.items, state.open_calls)
+        if state.incarnation != job.incarnation:
+            raise conversation_not_found(job.conversation_id)
+        _check_ids(job, state)
         before = [Item.FromString(item.data) for item in state.items]
+        check_calls(job.items, open_calls(before))
         job.context_tokens += count_items(before)
 
         async def history() -> Sequence[Item]:
@@ -455,14 +468,11 @@ class Engine:
         content = await turn.read()
         own = named_items(ItemList.FromString(content.input).items, turn.response_id)
         state = await self._store.find_conversation(scope, turn.conversation_id)
-        before: list[Item] = []
-        mine = {identified(item, turn.response_id, index) for index, item in enumerate(own)}
-        for stored in state.items if state is not None else ():
-            if stored.id in mine:
-                # From here on the conversation holds this turn and what came after it.
-                break
-            before.append(Item.FromString(stored.data))
-        return [*before, *own]
+        if state is None or state.incarnation != turn.incarnation:
+            return own
+        # From its own first item on, the conversation holds the turn and what came after it.
+        before = itertools.takewhile(lambda each: each.response_id != turn.response_id, state.items)
+        return [*(Item.FromString(each.data) for each in before), *own]
 
 
 def _appended(job: _Job, final: Response) -> Appended | None:
@@ -473,9 +483,18 @@ def _appended(job: _Job, final: Response) -> Appended | None:
     )
     if not job.conversation_id or not finished:
         return None
-    items = [*stored_items(job.items, job.response.id), *stored_items(final.output, final.id)]
-    calls = calls_after(job.waiting, [*job.items, *final.output])
-    return Appended(job.conversation_id, items, calls)
+    items = [*job.items, *final.output]
+    return Appended(job.conversation_id, stored_items(items, final.id, final.id))
+
+
+def _check_ids(job: _Job, state: ConversationState) -> None:
+    """Refuses input whose ids are taken: an id of a conversation names one item."""
+    known = {item.id: item.data for item in state.items}
+    for index, item in enumerate(stored_items(job.items, job.response.id)):
+        # An item that is repeated as it is, or was referred to, stays where it is.
+        if known.setdefault(item.id, item.data) != item.data:
+            message = f"'input[{index}].id' is the id of another item of the conversation."
+            raise ApiError(ErrorKind.ALREADY_EXISTS, message, f"input[{index}].id")
 
 
 def _not_found(response_id: str) -> ApiError:

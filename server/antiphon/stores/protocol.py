@@ -39,6 +39,8 @@ class StoredItem(NamedTuple):
     id: str
     data: bytes
     """A serialised `Item`."""
+    response_id: str = ""
+    """The response that it is of, or ""."""
 
 
 class Appended(NamedTuple):
@@ -46,8 +48,7 @@ class Appended(NamedTuple):
 
     conversation_id: str
     items: Sequence[StoredItem]
-    open_calls: frozenset[str]
-    """The ids of the calls that wait for an answer once the items are added."""
+    """The items. One whose id is there already is not added again."""
 
 
 class ConversationState(NamedTuple):
@@ -57,8 +58,8 @@ class ConversationState(NamedTuple):
     """A serialised `Conversation`."""
     items: Sequence[StoredItem]
     """Its items, oldest first."""
-    open_calls: frozenset[str]
-    """The ids of the calls that wait for an answer."""
+    incarnation: int = 0
+    """What tells it from one that had its id before and was deleted."""
 
 
 class TurnEnd(NamedTuple):
@@ -96,6 +97,10 @@ class Turn(Protocol):
     @property
     def conversation_id(self) -> str:
         """The conversation whose items came before this turn, or ""."""
+
+    @property
+    def incarnation(self) -> int:
+        """The `ConversationState.incarnation` of that conversation as the turn began."""
 
     @property
     def replayable(self) -> bool:
@@ -142,7 +147,7 @@ class Store(Protocol):
             scope: whose it is.
             response_id: the response's id.
             end: how it ended. What it adds to a conversation is added in the same step, if the
-                conversation is there.
+                conversation that it began in is there.
 
         Returns:
             Whether it was written: False if the turn is gone or final already.
@@ -252,28 +257,24 @@ class Store(Protocol):
             Whether there was one.
         """
 
-    async def append_items(self, scope: Scope, appended: Appended, response_id: str = "") -> bool:
+    async def append_items(self, scope: Scope, appended: Appended) -> bool:
         """Adds items to the end of a conversation, all of them or none.
 
         Args:
             scope: whose it is.
             appended: what to add, and to which conversation.
-            response_id: the response that the items are of, or "".
 
         Returns:
             Whether there was one.
         """
 
-    async def delete_item(
-        self, scope: Scope, conversation_id: str, item_id: str, open_calls: frozenset[str]
-    ) -> bool:
+    async def delete_item(self, scope: Scope, conversation_id: str, item_id: str) -> bool:
         """Deletes an item of a conversation.
 
         Args:
             scope: whose it is.
             conversation_id: the conversation's id.
             item_id: the item's id.
-            open_calls: the ids of the calls that wait for an answer without it.
 
         Returns:
             Whether there was one.

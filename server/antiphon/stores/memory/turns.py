@@ -29,6 +29,7 @@ class MemoryTurn:
         "children",
         "conversation_id",
         "ended",
+        "incarnation",
         "input",
         "key",
         "known",
@@ -53,6 +54,7 @@ class MemoryTurn:
     ) -> None:
         self.key = key
         self.conversation_id = conversation_id
+        self.incarnation = 0
         self.replayable = replayable
         self.previous = previous
         self.input = content.input
@@ -133,8 +135,8 @@ class TurnMemory:
         conversation_id: str,
         *,
         replayable: bool,
-    ) -> None:
-        """Adds a turn; raises AlreadyExists if the id is taken."""
+    ) -> MemoryTurn:
+        """Adds a turn and returns it; raises AlreadyExists if the id is taken."""
         if key in self._turns:
             raise AlreadyExists
         if parent is not None and not isinstance(parent, MemoryTurn):
@@ -146,12 +148,13 @@ class TurnMemory:
         if parent is not None:
             parent.used = turn.used
         self._evict()
+        return turn
 
-    def finish(self, key: Key, end: TurnEnd, now: float) -> bool:
-        """Makes a turn final; returns whether it was there and not final."""
+    def finish(self, key: Key, end: TurnEnd, now: float) -> MemoryTurn | None:
+        """Makes a turn final, and returns it if it was there and not final."""
         turn = self._turns.get(key)
         if turn is None or turn.ended:
-            return False
+            return None
         self._bytes += len(end.response) - len(turn.response)
         turn.response = end.response
         turn.tokens = end.tokens
@@ -162,7 +165,7 @@ class TurnMemory:
             self._expire(now)
         self._queue(turn)
         self._evict()
-        return True
+        return turn
 
     def find(self, key: Key, now: float) -> MemoryTurn | None:
         """Finds a turn and counts it as used."""
