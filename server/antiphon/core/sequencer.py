@@ -150,7 +150,12 @@ class Sequencer:
         Args:
             end: how the backend finished.
             at: the time, in seconds since 1970.
+
+        Raises:
+            InvalidValue: the reason is none of the API's.
         """
+        if end.incomplete:
+            check(response_pb2.IncompleteDetails(reason=end.incomplete))
         self._close_all(_INCOMPLETE if end.incomplete else _COMPLETED)
         response = self._ending(end.usage)
         if end.incomplete:
@@ -166,7 +171,11 @@ class Sequencer:
 
         Args:
             end: why it failed.
+
+        Raises:
+            BackendFault: the message is too large.
         """
+        self._weigh(end.message)
         self._close_all(_INCOMPLETE)
         response = self._ending(end.usage)
         response.status = response_pb2.RESPONSE_STATUS_FAILED
@@ -225,9 +234,8 @@ class Sequencer:
             part = self._open_part(opened)
         text = step.text
         if text:
+            self._weigh(text)
             # Called on the class, it refuses what is not a string, such as bytes.
-            if len(text) * 4 > self._max_event_bytes < len(text.encode()):
-                raise BackendFault("a piece of output is too large")
             if not str.isascii(text):
                 # A lone surrogate fails here, not in the middle of an encoding later.
                 text.encode()
@@ -238,6 +246,8 @@ class Sequencer:
     def _add(self, item: Item, key: str) -> _OpenItem:
         if key in self._open:
             raise BackendFault("an item is added under the key of one that is open")
+        if item.ByteSize() > self._max_event_bytes:
+            raise _too_large()
         # A backend may give the tools of its request back as those that it found.
         redact(item)
         opened = _OpenItem(len(self._output), item)
@@ -256,6 +266,11 @@ class Sequencer:
         added.item.CopyFrom(item)
         self.events.append(MessageEvent(event))
         return opened
+
+    def _weigh(self, text: str) -> None:
+        """Refuses a text that is too large."""
+        if len(text) * 4 > self._max_event_bytes < len(text.encode()):
+            raise _too_large()
 
     def _open_part(self, opened: _OpenItem) -> TextPart:
         if opened.item.WhichOneof("kind") != "message":
@@ -301,6 +316,10 @@ class Sequencer:
         finished.output_index = opened.index
         finished.item.CopyFrom(opened.item)
         self.events.append(MessageEvent(event))
+
+
+def _too_large() -> BackendFault:
+    return BackendFault("a piece of output is too large")
 
 
 def _fill(item: Item, opened: _OpenItem) -> None:

@@ -196,7 +196,8 @@ class Engine:
             )
             raise ApiError(ErrorKind.NOT_NOW, message, "stream")
         run = self._runs.get((scope, response_id))
-        if run is not None and not run.over:
+        if run is not None:
+            # Until it is forgotten, the run knows of events that are still being stored.
             return run.reader(after + 1)
         events = await self._store.read_events(scope, response_id, after + 1)
         if events is None:

@@ -15,7 +15,7 @@ from antiphon.backends.protocol import Backend, Call
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.event import Event, Snapshot, StoredEvent
 from antiphon.core.output import Failed, Finished, Step
-from antiphon.core.sequencer import Sequencer
+from antiphon.core.sequencer import BackendFault, Sequencer
 from antiphon.engine.reader import Reader
 from antiphon.v1 import response_pb2
 from antiphon.v1.response_pb2 import Response
@@ -131,7 +131,9 @@ class Run:
         limit = loop.call_later(self._max_seconds, self.stop, _TOO_LONG)
         self._over.add_done_callback(lambda _: limit.cancel())
         if self.background:
-            await self._begin_in_background()
+            self._driver = loop.create_task(self._begin_and_drive())
+            # A client that leaves meanwhile changes nothing: what it asked for is being stored.
+            await asyncio.shield(self._accepted)
             return
         self._driver = loop.create_task(self._drive())
         timer = loop.call_later(accept_seconds, self._begin_unaccepted)
@@ -148,15 +150,15 @@ class Run:
         """Whether nothing that the backend still says counts."""
         return self._ending
 
-    async def _begin_in_background(self) -> None:
+    async def _begin_and_drive(self) -> None:
         try:
             await self._begin()
-        except BaseException:
-            self._ending = True
-            self._over.set_result(None)
-            raise
-        if not self._ending:
-            self._driver = asyncio.get_running_loop().create_task(self._drive())
+        except Exception as error:  # noqa: BLE001 - a store may raise anything
+            if not self._ending:
+                self._ending = True
+                await self._end(_BROKEN, error)
+            return
+        await self._drive()
 
     async def result(self) -> Snapshot:
         """Waits for the final response; a client that stops waiting stops its run."""
@@ -199,53 +201,64 @@ class Run:
         await asyncio.shield(self._over)
 
     async def _drive(self) -> None:
-        """Drives the backend to its end; every way out of it gives the run its one end."""
-        refusal: BaseException | None = None
-        end: End = CANCELLED
+        """Has the run's work done when it is its turn, which it keeps to its end."""
+        if isinstance(self._turn, nullcontext):
+            await self._work()
+            return
         try:
             async with self._turn:
+                # In a task of its own: a backend that ignores its cancellation, or that takes long
+                # to be closed, must not keep others from having their turn.
+                work = asyncio.get_running_loop().create_task(self._work())
                 try:
-                    end = await self._consume_detached()
-                except ApiError as error:
-                    refusal, end = error, Failed(error.code or "server_error", error.message)
-                except Exception as error:  # noqa: BLE001 - a backend may raise anything
-                    _log.exception("backend failed", response_id=self.response_id)
-                    refusal, end = error, _BROKEN
-                if not self._ending:
-                    self._ending = True
-                    # The turn is kept until the answer is stored: the next run builds on it.
-                    await self._end(end, refusal)
+                    await asyncio.wait([work, self._over], return_when=asyncio.FIRST_COMPLETED)
+                except asyncio.CancelledError:
+                    work.cancel()
+                    raise
         except asyncio.CancelledError:
             self.stop(CANCELLED)
             raise
 
-    async def _consume_detached(self) -> Finished | Failed:
-        if isinstance(self._turn, nullcontext):
-            return await self._consume()
-        # A backend that ignores its cancellation must not keep others from having their turn.
-        task = asyncio.get_running_loop().create_task(self._consume())
+    async def _work(self) -> None:
+        """Drives the backend to its end; every way out of it gives the run its one end."""
+        refusal: Exception | None = None
+        end: End
+        steps: AsyncIterator[Sequence[Step]] | None = None
         try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        return task.result()
-
-    async def _consume(self) -> Finished | Failed:
-        steps = self._backend.respond(await self._prepare())
-        try:
-            return await self._read(steps)
+            try:
+                steps = self._backend.respond(await self._prepare())
+                end = await self._read(steps)
+            except ApiError as error:
+                refusal, end = error, Failed(error.code or "server_error", error.message)
+            except BaseException as error:
+                if self._is_stop(error):
+                    self.stop(CANCELLED)
+                    raise
+                _log.exception("backend failed", response_id=self.response_id)
+                refusal, end = _refusal(error), _BROKEN
+            if not self._ending:
+                self._ending = True
+                await self._end(end, refusal)
         finally:
+            # Afterwards: a backend that does not come to its end does not keep back its answer.
             await self._close(steps)
 
-    async def _close(self, steps: AsyncIterator[Sequence[Step]]) -> None:
-        """Tells a backend that nothing more is asked of it; its answer is given already."""
-        close = getattr(steps, "aclose", None)
-        if close is None:
-            return
+    def _is_stop(self, error: BaseException) -> bool:
+        """Whether an exception is not the backend's, but how its task is stopped."""
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            return task is not None and task.cancelling() > 0
+        return isinstance(error, GeneratorExit) and self._ending
+
+    async def _close(self, steps: AsyncIterator[Sequence[Step]] | None) -> None:
+        """Tells a backend that nothing more is asked of it."""
         try:
-            await close()
-        except Exception:  # noqa: BLE001 - a backend may raise anything
+            close = getattr(steps, "aclose", None)
+            if close is not None:
+                await close()
+        except BaseException as error:
+            if self._is_stop(error):
+                raise
             _log.exception("backend failed when it was closed", response_id=self.response_id)
 
     async def _read(self, steps: AsyncIterator[Sequence[Step]]) -> Finished | Failed:
@@ -442,6 +455,13 @@ class Run:
             self._readers.remove(reader)
         if reader.owner and not self.background:
             self.cancel()
+
+
+def _refusal(error: BaseException) -> Exception:
+    """Returns an exception as one that a caller can be given."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+        return error
+    return BackendFault("the backend stopped")
 
 
 def _time_up(waiter: asyncio.Future[bool]) -> None:
