@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from antiphon.core.errors import MAX_MESSAGE, clamped
 from antiphon.core.event import (
     Event,
     Lifecycle,
@@ -171,16 +172,13 @@ class Sequencer:
 
         Args:
             end: why it failed.
-
-        Raises:
-            BackendFault: the message is too large.
         """
-        self._weigh(end.message)
+        message = clamped(end.message, MAX_MESSAGE)
         self._close_all(_INCOMPLETE)
         response = self._ending(end.usage)
         response.status = response_pb2.RESPONSE_STATUS_FAILED
         response.error.code = end.code if end.code in _ERROR_CODES else "server_error"
-        response.error.message = end.message
+        response.error.message = message
         return response
 
     def cancel(self) -> Response:
@@ -234,7 +232,8 @@ class Sequencer:
             part = self._open_part(opened)
         text = step.text
         if text:
-            self._weigh(text)
+            if len(text) * 4 > self._max_event_bytes < len(text.encode()):
+                raise _too_large()
             # Called on the class, it refuses what is not a string, such as bytes.
             if not str.isascii(text):
                 # A lone surrogate fails here, not in the middle of an encoding later.
@@ -266,11 +265,6 @@ class Sequencer:
         added.item.CopyFrom(item)
         self.events.append(MessageEvent(event))
         return opened
-
-    def _weigh(self, text: str) -> None:
-        """Refuses a text that is too large."""
-        if len(text) * 4 > self._max_event_bytes < len(text.encode()):
-            raise _too_large()
 
     def _open_part(self, opened: _OpenItem) -> TextPart:
         if opened.item.WhichOneof("kind") != "message":

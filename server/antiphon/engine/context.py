@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from antiphon.core.calls import is_call
 from antiphon.core.ids import item_id
 from antiphon.stores.protocol import StoredItem, Turn, TurnContent
 from antiphon.v1.item_pb2 import Item, ItemList
@@ -133,6 +134,8 @@ def stored_items(items: Sequence[Item], owner: str, response_id: str = "") -> li
         response_id: the response that they are of, or "".
     """
     return [
-        StoredItem(identified(item, owner, index), item.SerializeToString(), response_id)
+        StoredItem(
+            identified(item, owner, index), item.SerializeToString(), response_id, is_call(item)
+        )
         for index, item in enumerate(items)
     ]

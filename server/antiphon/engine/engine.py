@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from antiphon.core.output import Failed
 from antiphon.core.page import PageRequest, take_page
 from antiphon.core.request import check_request, conversation_of, input_items, new_response
 from antiphon.core.scope import Scope
-from antiphon.core.tokens import count_items
+from antiphon.core.tokens import count_bytes, count_items
 from antiphon.engine.context import (
     context_items,
     history_items,
@@ -29,7 +28,15 @@ from antiphon.engine.context import (
 from antiphon.engine.conversations import conversation_not_found, item_page
 from antiphon.engine.reader import EventReader, Replay
 from antiphon.engine.run import Keeping, Run
-from antiphon.stores.protocol import Appended, ConversationState, Store, Turn, TurnContent, TurnEnd
+from antiphon.stores.protocol import (
+    Appended,
+    ConversationState,
+    HistoryTooLong,
+    Store,
+    Turn,
+    TurnContent,
+    TurnEnd,
+)
 from antiphon.v1 import response_pb2
 from antiphon.v1.item_pb2 import Item, ItemList, ItemPage
 from antiphon.v1.response_pb2 import Response
@@ -78,6 +85,8 @@ class _Job:
     incarnation: int
     """Which conversation of that id."""
     context_tokens: int = 0
+    position: int = 0
+    """The place in the conversation that came next when the run had its turn."""
 
 
 class Engine:
@@ -143,7 +152,9 @@ class Engine:
         conversation_id = conversation_of(request)
         incarnation = 0
         if conversation_id:
-            incarnation = (await self._conversation(scope, conversation_id)).incarnation
+            incarnation = await self._store.conversation_incarnation(scope, conversation_id)
+            if not incarnation:
+                raise conversation_not_found(conversation_id)
         job = self._job(scope, request, parent, conversation_id, incarnation)
         await self._resolve(job)
         # Asked after the last wait: what starts from here on, `close` sees.
@@ -198,7 +209,9 @@ class Engine:
         run = self._runs.get((scope, response_id))
         if run is not None:
             # Until it is forgotten, the run knows of events that are still being stored.
-            return run.reader(after + 1)
+            reader = run.reader(after + 1)
+            await reader.fetch_trimmed()
+            return reader
         events = await self._store.read_events(scope, response_id, after + 1)
         if events is None:
             message = "The events of this response are no longer kept."
@@ -261,13 +274,14 @@ class Engine:
         """
         turn = await self._find(scope, response_id)
         items = await self._context(scope, turn)
-        ids = [identified(item, response_id, index) for index, item in enumerate(items)]
+        # A client may repeat items of its history; an id is listed once, so that it is a cursor.
+        named: dict[str, Item] = {}
+        for index, item in enumerate(items):
+            named.setdefault(identified(item, response_id, index), item)
+        ids = list(named)
         page = take_page(ids, asked)
-        return item_page(
-            [items[place] for place in page.places],
-            [ids[place] for place in page.places],
-            has_more=page.has_more,
-        )
+        chosen = [ids[place] for place in page.places]
+        return item_page([named[each] for each in chosen], chosen, has_more=page.has_more)
 
     async def close(self, grace_seconds: float = 0.0) -> None:
         """Refuses new work, lets runs finish for a while, then ends them as failed.
@@ -348,12 +362,13 @@ class Engine:
         if state.incarnation != job.incarnation:
             raise conversation_not_found(job.conversation_id)
         _check_ids(job, state)
-        before = [Item.FromString(item.data) for item in state.items]
-        check_calls(job.items, open_calls(before))
-        job.context_tokens += count_items(before)
+        calls = [Item.FromString(item.data) for item in state.items if item.calls]
+        check_calls(job.items, open_calls(calls))
+        job.context_tokens += sum(count_bytes(len(item.data)) for item in state.items)
+        job.position = state.position
 
         async def history() -> Sequence[Item]:
-            return before
+            return [Item.FromString(item.data) for item in state.items]
 
         return Call(job.request, job.response.id, job.items, history, job.context_tokens)
 
@@ -364,21 +379,26 @@ class Engine:
             content = TurnContent(
                 ItemList(items=job.items).SerializeToString(), job.response.SerializeToString()
             )
-            await store.begin(
-                scope,
-                response_id,
-                job.parent,
-                content,
-                conversation_id=job.conversation_id,
-                replayable=job.replayable,
-            )
+            try:
+                await store.begin(
+                    scope,
+                    response_id,
+                    job.parent,
+                    content,
+                    conversation_id=job.conversation_id,
+                    replayable=job.replayable,
+                )
+            except HistoryTooLong:
+                message = "The history of this response is as long as the server keeps any."
+                raise ApiError(ErrorKind.NOT_NOW, message, "previous_response_id") from None
 
         async def finish(final: Response) -> None:
             end = TurnEnd(
                 final.SerializeToString(),
                 job.context_tokens + final.usage.output_tokens,
-                open_calls(final.output),
+                open_calls([*job.items, *final.output]),
                 _appended(job, final),
+                job.position,
             )
             await store.finish(scope, response_id, end)
 
@@ -398,7 +418,11 @@ class Engine:
         most = self._options.concurrent_runs
         if most is not None and self._running[project] >= most:
             message = f"Too many responses are running at once; at most {most} may."
-            raise ApiError(ErrorKind.RATE_LIMIT, message, retry_after=1)
+            headers = {
+                "x-ratelimit-limit-runs": str(most),
+                "x-ratelimit-remaining-runs": "0",
+            }
+            raise ApiError(ErrorKind.RATE_LIMIT, message, retry_after=1, headers=headers)
         self._running[project] += 1
 
     def _over(self, key: tuple[Scope, str]) -> None:
@@ -407,27 +431,35 @@ class Engine:
 
     async def _resolve(self, job: _Job) -> None:
         """Puts the items in the place of the references to them."""
+        known: dict[str, dict[str, Item]] = {}
         for index, item in enumerate(job.items):
-            if item.HasField("item_reference"):
-                found = await self._referenced(job, item.item_reference.id)
-                if found is None:
-                    message = f"'input[{index}]' refers to an item that was not found."
-                    raise ApiError(ErrorKind.NOT_FOUND, message, f"input[{index}].id")
-                item.CopyFrom(found)
+            if not item.HasField("item_reference"):
+                continue
+            item_id = item.item_reference.id
+            check_id(item_id, f"input[{index}].id")
+            # The id tells the response that the item is of; each of those is read once.
+            owner = owner_of(item_id, self._options.response_prefix)
+            if owner not in known:
+                known[owner] = await self._items_of(job, owner)
+                await asyncio.sleep(0)
+            found = known[owner].get(item_id)
+            if found is None:
+                message = f"'input[{index}]' refers to an item that was not found."
+                raise ApiError(ErrorKind.NOT_FOUND, message, f"input[{index}].id")
+            item.CopyFrom(found)
 
-    async def _referenced(self, job: _Job, item_id: str) -> Item | None:
-        """Finds an item by its id: it tells the response that the item is of."""
-        check_id(item_id, "input")
-        turn = await self._store.find(job.scope, owner_of(item_id, self._options.response_prefix))
-        found: Sequence[Item] = ()
+    async def _items_of(self, job: _Job, owner: str) -> dict[str, Item]:
+        """Reads the items of a response by their ids, or those of the job's conversation."""
+        turn = await self._store.find(job.scope, owner)
         if turn is not None:
             content = await turn.read()
             own = named_items(ItemList.FromString(content.input).items, turn.response_id)
-            found = [*own, *Response.FromString(content.response).output]
-        elif job.conversation_id:
+            output = Response.FromString(content.response).output
+            return {identified(item, "", 0): item for item in [*own, *output]}
+        if job.conversation_id:
             state = await self._conversation(job.scope, job.conversation_id)
-            found = [Item.FromString(each.data) for each in state.items if each.id == item_id]
-        return next((each for each in found if identified(each, "", 0) == item_id), None)
+            return {item.id: Item.FromString(item.data) for item in state.items}
+        return {}
 
     # What is there already.
 
@@ -471,8 +503,9 @@ class Engine:
         state = await self._store.find_conversation(scope, turn.conversation_id)
         if state is None or state.incarnation != turn.incarnation:
             return own
-        # From its own first item on, the conversation holds the turn and what came after it.
-        before = itertools.takewhile(lambda each: each.response_id != turn.response_id, state.items)
+        # What came in later is no context of this turn, which may have added nothing itself.
+        position = turn.position if turn.ended else state.position
+        before = (each for each in state.items if each.position < position)
         return [*(Item.FromString(each.data) for each in before), *own]
 
 

@@ -13,7 +13,7 @@ import structlog
 
 from antiphon.backends.protocol import Backend, Call
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.event import Event, Snapshot, StoredEvent
+from antiphon.core.event import Event, Snapshot
 from antiphon.core.output import Failed, Finished, Step
 from antiphon.core.sequencer import BackendFault, Sequencer
 from antiphon.engine.reader import Reader
@@ -372,12 +372,13 @@ class Run:
         keeping = self._keeping
         if keeping is not None and keeping.append is not None:
             events = self._log[self._stored - self._trimmed :]
-            self._stored += len(events)
             if events:
                 try:
                     await keeping.append(events, self._sequencer.ended)
                 except Exception:  # noqa: BLE001 - the live readers are told all the same
                     _log.exception("events not stored", response_id=self.response_id)
+                # Counted only now: if the run is cancelled meanwhile, its end stores them.
+                self._stored += len(events)
         waiters = self._waiters
         if waiters:
             self._waiters = []
@@ -386,7 +387,8 @@ class Run:
                     waiter.set_result(True)
         readable = len(self._log)
         if readable >= _TRIM_EVENTS:
-            slowest = min((r.position for r in self._readers), default=self._trimmed + readable)
+            # A reader may be ahead of the run: it waits for events to come.
+            slowest = min([self.length, *(reader.position for reader in self._readers)])
             if slowest - self._trimmed >= _TRIM_EVENTS:
                 del self._log[: slowest - self._trimmed]
                 self._trimmed = slowest
@@ -410,14 +412,16 @@ class Run:
         self._readers.append(reader)
         return reader
 
-    async def events_from(self, position: int) -> Sequence[Event]:
+    def events_from(self, position: int) -> Sequence[Event]:
         """Returns the next events from a position in the log, at most a batch of them."""
         start = position - self._trimmed
-        if start < 0:
-            read = self._keeping.read if self._keeping is not None else None
-            stored = await read(position) if read is not None else None
-            return [StoredEvent(data) for data in (stored or ())[:_BATCH_EVENTS]]
         return self._log[start : start + _BATCH_EVENTS]
+
+    async def trimmed_from(self, position: int) -> Sequence[bytes]:
+        """Returns the serialised events from a position on that have left the log."""
+        if position >= self._trimmed or self._keeping is None or self._keeping.read is None:
+            return ()
+        return (await self._keeping.read(position) or ())[: self._trimmed - position]
 
     @property
     def length(self) -> int:

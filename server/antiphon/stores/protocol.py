@@ -12,6 +12,7 @@ __all__ = [
     "AlreadyExists",
     "Appended",
     "ConversationState",
+    "HistoryTooLong",
     "Store",
     "StoredItem",
     "Turn",
@@ -22,6 +23,10 @@ __all__ = [
 
 class AlreadyExists(Exception):
     """The id is taken in this scope."""
+
+
+class HistoryTooLong(Exception):
+    """The history to continue fills the bounds by itself."""
 
 
 class TurnContent(NamedTuple):
@@ -41,6 +46,10 @@ class StoredItem(NamedTuple):
     """A serialised `Item`."""
     response_id: str = ""
     """The response that it is of, or ""."""
+    calls: bool = False
+    """Whether it is a call of a tool or an answer to one."""
+    position: int = 0
+    """Its place among all items that the conversation ever had; the store gives it."""
 
 
 class Appended(NamedTuple):
@@ -60,6 +69,8 @@ class ConversationState(NamedTuple):
     """Its items, oldest first."""
     incarnation: int = 0
     """What tells it from one that had its id before and was deleted."""
+    position: int = 0
+    """The place that its next item will have."""
 
 
 class TurnEnd(NamedTuple):
@@ -73,6 +84,8 @@ class TurnEnd(NamedTuple):
     """The ids of the completed calls that the next turn has to answer."""
     appended: Appended | None = None
     """What the turn adds to a conversation, in the same step."""
+    position: int = 0
+    """The place in the conversation that came next when the turn read it."""
 
 
 class Turn(Protocol):
@@ -101,6 +114,10 @@ class Turn(Protocol):
     @property
     def incarnation(self) -> int:
         """The `ConversationState.incarnation` of that conversation as the turn began."""
+
+    @property
+    def position(self) -> int:
+        """The place in its conversation that came next when the turn read it, once it has ended."""
 
     @property
     def replayable(self) -> bool:
@@ -138,6 +155,7 @@ class Store(Protocol):
 
         Raises:
             AlreadyExists: the id is taken.
+            HistoryTooLong: the parent's history leaves no place for another turn.
         """
 
     async def finish(self, scope: Scope, response_id: str, end: TurnEnd) -> bool:
@@ -228,6 +246,14 @@ class Store(Protocol):
         self, scope: Scope, conversation_id: str
     ) -> ConversationState | None:
         """Finds a conversation and counts it as used.
+
+        Args:
+            scope: whose it is.
+            conversation_id: its id.
+        """
+
+    async def conversation_incarnation(self, scope: Scope, conversation_id: str) -> int:
+        """Returns the incarnation of a conversation, or 0 if there is none.
 
         Args:
             scope: whose it is.

@@ -21,13 +21,13 @@ Key = tuple[Scope, str]
 class _Conversation:
     """A conversation, with its items in order."""
 
-    __slots__ = ("data", "incarnation", "items", "size", "used_at")
+    __slots__ = ("data", "incarnation", "items", "position", "size", "used_at")
 
     def __init__(self, data: bytes, incarnation: int) -> None:
         self.data = data
         self.incarnation = incarnation
-        self.items: dict[str, tuple[bytes, str]] = {}
-        """By id, the serialised item and the id of the response it is of."""
+        self.items: dict[str, StoredItem] = {}
+        self.position = 0
         self.size = len(data) + _OVERHEAD
         self.used_at = 0.0
 
@@ -75,8 +75,12 @@ class ConversationMemory:
         conversation = self._use(key, now)
         if conversation is None:
             return None
-        items = [StoredItem(name, *item) for name, item in conversation.items.items()]
-        return ConversationState(conversation.data, items, conversation.incarnation)
+        return ConversationState(
+            conversation.data,
+            list(conversation.items.values()),
+            conversation.incarnation,
+            conversation.position,
+        )
 
     def incarnation(self, key: Key, now: float) -> int:
         """Returns the incarnation of a conversation, or 0 if there is none."""
@@ -93,8 +97,12 @@ class ConversationMemory:
         self._evict()
         return True
 
-    def delete(self, key: Key) -> bool:
+    def delete(self, key: Key, now: float) -> bool:
         """Deletes a conversation."""
+        self._expire(now)
+        return self._drop(key)
+
+    def _drop(self, key: Key) -> bool:
         conversation = self._conversations.pop(key, None)
         if conversation is None:
             return False
@@ -118,7 +126,7 @@ class ConversationMemory:
         item = conversation.items.pop(item_id, None) if conversation is not None else None
         if conversation is None or item is None:
             return False
-        self._grow(conversation, -len(item[0]) - _OVERHEAD)
+        self._grow(conversation, -len(item.data) - _OVERHEAD)
         return True
 
     def prune(self, key: Key, response_id: str) -> None:
@@ -126,17 +134,17 @@ class ConversationMemory:
         conversation = self._conversations.get(key)
         if conversation is None:
             return
-        of_response = [
-            name for name, (_, owner) in conversation.items.items() if owner == response_id
-        ]
-        for name in of_response:
-            data, _ = conversation.items.pop(name)
-            self._grow(conversation, -len(data) - _OVERHEAD)
+        items = list(conversation.items.values())
+        for item in items:
+            if item.response_id == response_id:
+                del conversation.items[item.id]
+                self._grow(conversation, -len(item.data) - _OVERHEAD)
 
     def _extend(self, conversation: _Conversation, items: Sequence[StoredItem]) -> None:
         for item in items:
             if item.id not in conversation.items:
-                conversation.items[item.id] = (item.data, item.response_id)
+                conversation.items[item.id] = item._replace(position=conversation.position)
+                conversation.position += 1
                 self._grow(conversation, len(item.data) + _OVERHEAD)
 
     def _grow(self, conversation: _Conversation, size: int) -> None:
@@ -156,10 +164,10 @@ class ConversationMemory:
             key, conversation = next(iter(self._conversations.items()))
             if conversation.used_at + self._ttl > now:
                 return
-            self.delete(key)
+            self._drop(key)
 
     def _evict(self) -> None:
         while self._conversations and (
             len(self._conversations) > self._max_conversations or self._bytes > self._max_bytes
         ):
-            self.delete(next(iter(self._conversations)))
+            self._drop(next(iter(self._conversations)))

@@ -165,12 +165,17 @@ class MemoryStore:
     ) -> ConversationState | None:
         return self._project(scope).conversations.find((scope, conversation_id), self._clock())
 
+    async def conversation_incarnation(self, scope: Scope, conversation_id: str) -> int:
+        conversations = self._project(scope).conversations
+        return conversations.incarnation((scope, conversation_id), self._clock())
+
     async def update_conversation(self, scope: Scope, conversation_id: str, data: bytes) -> bool:
         conversations = self._project(scope).conversations
         return conversations.update((scope, conversation_id), data, self._clock())
 
     async def delete_conversation(self, scope: Scope, conversation_id: str) -> bool:
-        return self._project(scope).conversations.delete((scope, conversation_id))
+        conversations = self._project(scope).conversations
+        return conversations.delete((scope, conversation_id), self._clock())
 
     async def append_items(self, scope: Scope, appended: Appended) -> bool:
         return self._project(scope).conversations.append(scope, appended, self._clock())
