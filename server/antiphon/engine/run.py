@@ -300,6 +300,8 @@ class Run:
 
     def _begin_unaccepted(self) -> None:
         """Begins the answer although the backend has not accepted yet."""
+        if self._ending:
+            return
         self._open().add_done_callback(self._stop_unopened)
 
     def _stop_unopened(self, opening: asyncio.Task[None]) -> None:
@@ -354,13 +356,23 @@ class Run:
         except Exception:  # noqa: BLE001 - and a store too
             # What is not stored must not be told as if it were.
             _log.exception("response not stored", response_id=self.response_id)
-            response.status = response_pb2.RESPONSE_STATUS_FAILED
-            response.ClearField("completed_at")
-            response.error.code = "server_error"
-            response.error.message = "The response could not be stored."
+            await self._store_failure(response)
         sequencer.end(response)
         self._result.set_result(sequencer.snapshot)
         await self._publish()
+
+    async def _store_failure(self, response: Response) -> None:
+        """Makes a response that could not be stored a failed one, and tries to store that."""
+        response.status = response_pb2.RESPONSE_STATUS_FAILED
+        response.ClearField("completed_at")
+        response.ClearField("incomplete_details")
+        response.error.code = "server_error"
+        response.error.message = "The response could not be stored."
+        try:
+            if self._keeping is not None:
+                await self._keeping.finish(response)
+        except Exception:  # noqa: BLE001 - the store is out of order: its operator is told
+            _log.exception("failure not stored", response_id=self.response_id)
 
     def _final(self, end: End) -> Response:
         if isinstance(end, Finished):
@@ -445,13 +457,17 @@ class Run:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[bool] = loop.create_future()
         self._waiters.append(waiter)
-        if seconds is None:
-            return bool(await waiter)
-        timer = loop.call_later(seconds, _time_up, waiter)
+        timer = loop.call_later(seconds, _time_up, waiter) if seconds is not None else None
+        woken = False
         try:
-            return bool(await waiter)
+            woken = await waiter
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
+            # A silent run may be waited for by any number of readers that come and go.
+            if not woken and waiter in self._waiters:
+                self._waiters.remove(waiter)
+        return woken
 
     def leave(self, reader: Reader) -> None:
         """Forgets a reader."""
