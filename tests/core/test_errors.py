@@ -70,6 +70,29 @@ def test_the_body_of_an_error_without_param_and_code_has_neither() -> None:
     assert not error.HasField("code")
 
 
+@pytest.mark.parametrize("letter", ["a", "é", "😀"])
+def test_what_an_error_tells_has_a_greatest_size(letter: str) -> None:
+    error = ApiError(ErrorKind.INVALID_VALUE, letter * 2_000, letter * 2_000, letter * 2_000)
+    assert error.param is not None
+    assert error.code is not None
+    assert 500 < len(error.message.encode()) <= 512
+    assert len(error.param.encode()) <= 256
+    assert len(error.code.encode()) <= 256
+    assert error.message.endswith("...")
+    assert str(error) == error.message
+
+
+def test_what_fits_is_told_whole() -> None:
+    error = ApiError(ErrorKind.INVALID_VALUE, "é" * 256, "a" * 256, "b" * 256)
+    assert (error.message, error.param, error.code) == ("é" * 256, "a" * 256, "b" * 256)
+
+
+def test_what_is_no_text_on_the_wire_is_told_without_it() -> None:
+    error = ApiError(ErrorKind.INVALID_VALUE, "a\ud800b", "c\udfff")
+    error.body.SerializeToString()
+    assert (error.message, error.param) == ("a?b", "c?")
+
+
 def test_an_invalid_value_keeps_its_place_and_code() -> None:
     error = invalid(InvalidValue("must be a string", "invalid_type", "text", 1).at("input"))
     assert error.kind is ErrorKind.INVALID_VALUE

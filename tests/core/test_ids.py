@@ -1,7 +1,9 @@
+from collections.abc import Callable
+
 import pytest
 
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.ids import MAX_LENGTH, check_id, item_id, new_id
+from antiphon.core.ids import MAX_LENGTH, check_id, item_id, new_id, output_item_id, owner_of
 
 
 def test_a_new_id_tells_what_it_is_of() -> None:
@@ -26,6 +28,31 @@ def test_an_input_items_id_follows_from_its_response_and_place() -> None:
 
 def test_an_input_items_id_passes_the_check_of_ids() -> None:
     check_id(item_id("msg", new_id("resp"), 0xFFFFF), "item_id")
+
+
+def test_items_of_input_and_output_never_have_the_same_id() -> None:
+    owner = new_id("resp")
+    inputs = {item_id("msg", owner, index) for index in range(100)}
+    outputs = {output_item_id("msg", owner, index) for index in range(100)}
+    assert len(outputs) == 100
+    assert inputs.isdisjoint(outputs)
+
+
+@pytest.mark.parametrize("make", [item_id, output_item_id])
+@pytest.mark.parametrize("prefix", ["resp", "caresp"])
+def test_an_items_id_tells_the_response_that_it_is_of(
+    make: Callable[[str, str, int], str], prefix: str
+) -> None:
+    owner = new_id(prefix)
+    for index in (0, 1, 0x7FFFF):
+        assert owner_of(make("msg", owner, index), prefix) == owner
+
+
+@pytest.mark.parametrize("value", ["", "a", "msg_", "no", "msg_1", "a_b_c", "x" * 128])
+def test_an_id_that_was_not_made_here_is_of_no_response(value: str) -> None:
+    made = owner_of(value, "resp")
+    assert made.startswith("resp_")
+    assert len(made) < len(new_id("resp")) or value == "x" * 128
 
 
 @pytest.mark.parametrize(

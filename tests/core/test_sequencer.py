@@ -8,6 +8,7 @@ from antiphon.core.event import LifecycleEvent, event_type
 from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone, Step, TextDelta
 from antiphon.core.sequencer import BackendFault, Sequencer
 from antiphon.core.tokens import usage
+from antiphon.json import InvalidValue
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
@@ -287,6 +288,27 @@ def test_text_is_for_messages_only() -> None:
     sequencer = after(ItemAdded(Item(unknown='{"type":"x_invented"}')))
     with pytest.raises(BackendFault, match="not a message"):
         sequencer.apply(TextDelta("a"))
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        Item(),
+        Item(message=Message()),
+        Item(unknown='{"type":"x_invented"}, "id":"evil"'),
+        Item(unknown='{"type":"message","role":"system","content":[]}'),
+        Item(message=Message(role=Role.ROLE_ASSISTANT, additional_properties='{"id":"evil"}')),
+    ],
+    ids=range(5),
+)
+def test_an_item_is_held_to_the_schemas_rules_when_it_comes(item: Item) -> None:
+    sequencer = after(TextDelta("a", key="x"))
+    before = messages(sequencer)
+    with pytest.raises(InvalidValue):
+        sequencer.apply(ItemAdded(item, key="y"))
+    assert messages(sequencer) == before
+    final = ended(sequencer, sequencer.fail(Failed("server_error", "It failed.")))
+    assert texts(final) == ["a"]
 
 
 def test_a_step_of_no_known_kind_is_refused() -> None:

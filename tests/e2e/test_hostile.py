@@ -452,7 +452,13 @@ class TestCoding:
 
 class TestSize:
     def test_a_body_of_20_megabytes_is_answered(self, http: httpx.Client) -> None:
-        text = "0123456789" * 2_000_000
+        texts = ["0123456789" * 2_000_000, "Hello"]
+        items = [{"role": "user", "content": text} for text in texts]
+        reply = http.post(RESPONSES, json={"model": "echo", "input": items, "store": False})
+        assert text_of(reply.json()) == "Hello"
+
+    def test_so_is_one_of_which_10_come_back(self, http: httpx.Client) -> None:
+        text = "0123456789" * 1_000_000
         reply = http.post(RESPONSES, json={"model": "echo", "input": text, "store": False})
         assert text_of(reply.json()) == text
 

@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.json import InvalidValue, check, decode, encode
@@ -782,6 +782,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from([*M.DESCRIPTOR.fields_by_name]), JSON))
 def test_any_document_is_read_or_refused_by_name(document: dict[str, Any]) -> None:
     try:

@@ -1,7 +1,7 @@
 """A server without its network: one engine behind the REST surface and the typed service."""
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,15 @@ from antiphon.core.scope import Scope
 from antiphon.engine.conversations import Conversations
 from antiphon.engine.engine import Engine
 from antiphon.gateway import server_options
-from antiphon.stores.protocol import Turn, TurnContent, TurnEnd
+from antiphon.stores.protocol import Appended, ConversationState, Turn, TurnContent, TurnEnd
+from antiphon.transports.grpc.conversations import ConversationsServicer
 from antiphon.transports.grpc.interceptor import ErrorInterceptor
 from antiphon.transports.grpc.responses import ResponsesServicer
 from antiphon.transports.rest.message import RestRequest
 from antiphon.transports.rest.surface import RestSurface
+from antiphon.v1.conversations_service_pb2_grpc import (
+    add_ConversationsServiceServicer_to_server,
+)
 from antiphon.v1.responses_service_pb2_grpc import (
     ResponsesServiceStub,
     add_ResponsesServiceServicer_to_server,
@@ -136,6 +140,22 @@ class _Recorder(SteeredStore):
         self.kept += [end.response, repr(end).encode()]
         return await super().finish(scope, response_id, end)
 
+    async def append_events(
+        self, scope: Scope, response_id: str, events: Sequence[bytes], *, last: bool
+    ) -> None:
+        self.kept += events
+        await super().append_events(scope, response_id, events, last=last)
+
+    async def create_conversation(
+        self, scope: Scope, conversation_id: str, state: ConversationState
+    ) -> None:
+        self.kept.append(repr(state).encode())
+        await super().create_conversation(scope, conversation_id, state)
+
+    async def append_items(self, scope: Scope, appended: Appended, response_id: str = "") -> bool:
+        self.kept.append(repr(appended).encode())
+        return await super().append_items(scope, appended, response_id)
+
 
 class Served:
     """One engine, whose model `MODEL` is answered by a backend, and its two surfaces.
@@ -144,18 +164,26 @@ class Served:
         backend: who answers.
         strict_fields: whether unknown parameters are refused.
         max_body_bytes: the greatest size of a request's body.
+        document: makes the OpenAPI document.
     """
 
     def __init__(
-        self, backend: Backend, *, strict_fields: bool = False, max_body_bytes: int = 1 << 26
+        self,
+        backend: Backend,
+        *,
+        strict_fields: bool = False,
+        max_body_bytes: int = 1 << 26,
+        document: Callable[[Collection[str]], bytes] | None = None,
     ) -> None:
         self._store = _Recorder()
         self._engine = Engine(self._store, ModelTable({MODEL: backend}), clock=Clock())
+        self._conversations = Conversations(self._store, clock=Clock())
         self.rest = RestSurface(
             self._engine,
-            Conversations(self._store),
+            self._conversations,
             max_body_bytes=max_body_bytes,
             strict_fields=strict_fields,
+            document=document,
             clock=Clock(),
         )
 
@@ -201,14 +229,23 @@ class Served:
         return await self.ask("GetResponse", response_id=response_id)
 
     @asynccontextmanager
-    async def stub(self) -> AsyncIterator["ResponsesServiceAsyncStub"]:
-        """Serves the typed service on a port, and gives a stub of it."""
+    async def channel(self) -> AsyncIterator[grpc.aio.Channel]:
+        """Serves the typed services on a port, and gives a channel to it."""
         server = grpc.aio.server(interceptors=(ErrorInterceptor(),), options=server_options())
         add_ResponsesServiceServicer_to_server(ResponsesServicer(self._engine), server)
+        add_ConversationsServiceServicer_to_server(
+            ConversationsServicer(self._conversations), server
+        )
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         try:
             async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-                yield ResponsesServiceStub(channel)
+                yield channel
         finally:
             await server.stop(None)
+
+    @asynccontextmanager
+    async def stub(self) -> AsyncIterator["ResponsesServiceAsyncStub"]:
+        """Serves the typed services, and gives a stub of `ResponsesService`."""
+        async with self.channel() as channel:
+            yield ResponsesServiceStub(channel)

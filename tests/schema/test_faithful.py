@@ -169,6 +169,29 @@ async def test_a_response_that_is_running_has_every_key() -> None:
     assert (await running).json["status"] == "completed"
 
 
+async def test_a_response_in_the_background_has_every_key_from_its_queue_to_its_end() -> None:
+    gate = Gate()
+    served = Served(Script(gate, [Accepted(), Finished(usage(3, 1))]))
+    body = {**MINIMAL, "background": True}
+    queued = {**DEFAULTS, "background": True, "status": "queued"}
+    answer = await served.create(body)
+    assert without_id(answer.json) == queued
+    await gate.reached()
+    read(SDK_RESPONSE, (await served.get(answer.json["id"])).body.decode())
+    cancelled = await served.ask("CancelResponse", response_id=answer.json["id"])
+    assert without_id(cancelled.json) == {**queued, "status": "cancelled"}
+    read(SDK_RESPONSE, cancelled.body.decode())
+    assert (await served.get(answer.json["id"])).json == cancelled.json
+    gate.open()
+    streamed = await served.create({**body, "stream": True})
+    for text in parse_frames(streamed.body):
+        read_event(text)
+    told = {each["type"]: each["response"] for each in streamed.events if "response" in each}
+    assert without_id(told["response.queued"]) == queued
+    assert without_id(told["response.in_progress"]) == {**queued, "status": "in_progress"}
+    assert without_id(told["response.completed"]) == {**queued, **ENDS[0][1]}
+
+
 async def test_a_continued_response_tells_its_parent_and_all_else_is_as_it_was() -> None:
     served = Served(Script([Accepted(), Finished()]))
     parent = (await served.create({**MINIMAL, "temperature": 0.5})).json
@@ -583,6 +606,28 @@ async def test_a_continued_turn_does_not_tell_the_secrets_of_the_one_before() ->
     assert SECRET.encode() not in answer.body + served.kept
 
 
+async def test_secrets_in_a_conversation_are_not_told_or_kept() -> None:
+    backend = Repeating()
+    served = Served(backend)
+    given = {"items": SECRET_REQUEST["input"]}
+    made = await served.ask("CreateConversation", given)
+    place = {"conversation_id": made.json["id"]}
+    added = await served.ask("CreateConversationItems", given, **place)
+    body = {**SECRET_REQUEST, "conversation": made.json["id"]}
+    answer = await served.create({**body, "background": True, "stream": True})
+    response_id = answer.events[0]["response"]["id"]
+    listed = await served.ask("ListConversationItems", **place)
+    items = await served.ask("ListInputItems", response_id=response_id)
+    replayed = await served.ask("GetResponse", query={"stream": ("true",)}, response_id=response_id)
+    for told in (made, added, answer, listed, items, replayed):
+        assert told.status == 200, told.body
+        assert SECRET.encode() not in told.body
+    assert replayed.events == answer.events
+    assert len(listed.json["data"]) == 10
+    assert SECRET.encode() not in served.kept
+    assert_reached(backend.calls)
+
+
 # The dialect of agents, and what is not built.
 
 
@@ -593,6 +638,22 @@ async def test_the_members_of_the_dialect_are_there_only_when_they_are_used() ->
     told = await echoed(providerOptions=options, requestContext={"user": "u"})
     assert told.keys() == DEFAULTS.keys() | {"providerOptions"}
     assert json.dumps(told["providerOptions"]) == json.dumps(options)
+
+
+async def test_a_conversation_is_told_by_the_names_that_were_used() -> None:
+    served = Served(Script([Accepted(), Finished()]))
+    made = (await served.ask("CreateConversation", {"metadata": {"a": "b"}})).json
+    for name, sent, told in (
+        ("conversation", made["id"], {"conversation"}),
+        ("conversation", {"id": made["id"]}, {"conversation"}),
+        ("conversation_id", made["id"], {"conversation", "conversation_id"}),
+    ):
+        answer = await served.create({**MINIMAL, name: sent})
+        for response in (answer.json, (await served.get(answer.json["id"])).json):
+            assert response.keys() == DEFAULTS.keys() | told
+            assert response["conversation"] == {"id": made["id"]}
+            assert response.get("conversation_id", made["id"]) == made["id"]
+            read(SDK_RESPONSE, json.dumps(response))
 
 
 async def test_what_is_for_the_agent_reaches_it() -> None:

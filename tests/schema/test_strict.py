@@ -16,6 +16,8 @@ from antiphon.core.output import Accepted, Finished
 from antiphon.core.request import check_request
 from antiphon.json import InvalidValue, check, decode
 from antiphon.json.plan import Field, descriptor_of, plan
+from antiphon.v1.conversations_service_pb2 import CreateConversationRequest
+from antiphon.v1.conversations_service_pb2_grpc import ConversationsServiceStub
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest, GetResponseRequest
 from antiphon.v1.tool_pb2 import Tool
@@ -678,6 +680,102 @@ async def test_a_retrieve_is_held_to_its_values(
             await stub.GetResponse(GetResponseRequest(response_id=response_id, include=["x"]))
     told = refusal(caught.value)
     assert (told.status, told.param, told.code) == ("INVALID_ARGUMENT", "include[0]", VALUE)
+
+
+@pytest.mark.parametrize(
+    ("operation", "query", "param"),
+    [
+        ("ListInputItems", {"limit": ("0",)}, "limit"),
+        ("ListInputItems", {"limit": ("101",)}, "limit"),
+        ("ListInputItems", {"limit": ("many",)}, "limit"),
+        ("ListInputItems", {"order": ("up",)}, "order"),
+        ("ListInputItems", {"include": ("everything",)}, "include[0]"),
+        ("ListConversationItems", {"limit": ("1.0",)}, "limit"),
+        ("ListConversationItems", {"order": ("",)}, "order"),
+        ("ListConversationItems", {"include": ("everything",)}, "include[0]"),
+        ("GetConversationItem", {"include": ("everything",)}, "include[0]"),
+        ("CreateConversationItems", {"include": ("everything",)}, "include[0]"),
+        ("GetResponse", {"stream": ("true",), "starting_after": ("x",)}, "starting_after"),
+        ("GetResponse", {"stream": ("true",), "starting_after": ("9" * 30,)}, "starting_after"),
+        ("GetResponse", {"stream": ("true",), "include": ("everything",)}, "include[0]"),
+    ],
+)
+async def test_a_list_is_held_to_its_values(
+    operation: str, query: dict[str, tuple[str, ...]], param: str
+) -> None:
+    server = served()
+    made = (await server.ask("CreateConversation", {"items": [said()]})).json["id"]
+    answered = (await server.create({**MINIMAL, "conversation": made})).json["id"]
+    (item, *_) = (await server.ask("ListConversationItems", conversation_id=made)).json["data"]
+    body = {"items": [said()]} if operation == "CreateConversationItems" else b""
+    answer = await server.ask(
+        operation,
+        body,
+        query=query,
+        response_id=answered,
+        conversation_id=made,
+        item_id=item["id"],
+    )
+    assert (answer.refusal.status, answer.refusal.param) == ("400", param)
+    small(answer.refusal)
+
+
+# Conversations are held to the same rules.
+
+CONVERSATIONS: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    ({"metadata": {"k": 5}}, {}, "metadata.k", TYPE),
+    (
+        {"metadata": {f"k{at}": "v" for at in range(17)}},
+        {"metadata": {f"k{at}": "v" for at in range(17)}},
+        "metadata",
+        "object_above_max_properties",
+    ),
+    ({"metadata": {"k" * 65: "v"}}, {"metadata": {"k" * 65: "v"}}, "metadata", LONG),
+    ({"metadata": {"k": "v" * 513}}, {"metadata": {"k": "v" * 513}}, "metadata", LONG),
+    (
+        {"items": [said()] * 21},
+        {"items": [{"message": {"role": "ROLE_USER", "content_text": "hi"}}] * 21},
+        "items",
+        "array_above_max_length",
+    ),
+    ({"items": [said(), said(content=5)]}, {}, "items[1].content", TYPE),
+    ({"items": [{}]}, {"items": [{}]}, "items[0].type", MISSING),
+    (
+        {"items": [call_output("c" * 65)]},
+        {"items": [{"function_call_output": {"call_id": "c" * 65, "output_text": "x"}}]},
+        "items[0].call_id",
+        LONG,
+    ),
+]
+
+
+@pytest.mark.parametrize(("members", "fields", "param", "code"), CONVERSATIONS)
+async def test_a_conversation_is_held_to_the_rules(
+    members: dict[str, Any], fields: dict[str, Any], param: str, code: str
+) -> None:
+    server = served()
+    refused = (await server.ask("CreateConversation", members)).refusal
+    assert (refused.status, refused.param, refused.code) == ("400", param, code)
+    if fields:
+        async with server.channel() as channel:
+            stub = ConversationsServiceStub(channel)
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await stub.CreateConversation(CreateConversationRequest(**fields))
+        told = refusal(caught.value)
+        assert (told.status, told.param, told.code) == ("INVALID_ARGUMENT", param, code)
+    assert server.kept == b""
+
+
+async def test_no_text_reaches_a_conversation_unchecked() -> None:
+    server = served()
+    request = CreateConversationRequest(items=[Item(unknown=EVIL)])
+    async with server.channel() as channel:
+        stub = ConversationsServiceStub(channel)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await stub.CreateConversation(request)
+    told = refusal(caught.value)
+    assert (told.status, told.param) == ("INVALID_ARGUMENT", "items[0]")
+    assert server.kept == b""
 
 
 # What no JSON can say, and typed callers can.

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 import pytest
 
 from antiphon.core.scope import Scope
-from antiphon.stores.protocol import AlreadyExists, Store, Turn, TurnContent, TurnEnd
+from antiphon.stores.protocol import (
+    AlreadyExists,
+    Store,
+    Turn,
+    TurnContent,
+    TurnEnd,
+)
 
 __all__ = ["OURS", "SCOPES", "StoreContract", "a_turn", "inputs"]
 
@@ -55,6 +61,13 @@ async def inputs(turn: Turn | None) -> Sequence[str]:
         chain.append((await turn.read()).input.rstrip(b".").decode())
         turn = await turn.parent()
     return chain
+
+
+async def a_replayable_turn(store: Store, response_id: str, *events: bytes) -> None:
+    """Adds a turn with events, and more to come."""
+    await store.begin(OURS, response_id, None, TurnContent(b"", b""), replayable=True)
+    if events:
+        await store.append_events(OURS, response_id, events, last=False)
 
 
 class StoreContract:
@@ -221,3 +234,98 @@ class StoreContract:
         assert not (await found(store, "r1", theirs)).ended
         assert await store.delete(OURS, "r1")
         assert (await (await found(store, "r1", theirs)).read()).input == b"theirs"
+
+    # Events.
+
+    async def test_the_events_of_a_turn_are_kept_only_if_they_are_to_be_replayed(
+        self, store: Store
+    ) -> None:
+        await store.begin(OURS, "r1", None, TurnContent(b"", b""))
+        assert not (await found(store, "r1")).replayable
+        await store.append_events(OURS, "r1", [b"0"], last=True)
+        assert await store.read_events(OURS, "r1", 0) is None
+        assert await store.read_events(OURS, "r2", 0) is None
+
+    async def test_events_are_read_from_any_number_on(self, store: Store) -> None:
+        await a_replayable_turn(store, "r1")
+        assert (await found(store, "r1")).replayable
+        assert list(await store.read_events(OURS, "r1", 0) or ()) == []
+        await store.append_events(OURS, "r1", [b"0", b"1"], last=False)
+        await store.append_events(OURS, "r1", [b"2"], last=False)
+        for start in range(5):
+            events = await store.read_events(OURS, "r1", start)
+            assert events is not None
+            assert list(events) == [b"0", b"1", b"2"][start:]
+
+    async def test_events_are_kept_after_the_last_one(self, store: Store) -> None:
+        await a_replayable_turn(store, "r1", b"0")
+        await store.append_events(OURS, "r1", [b"1"], last=True)
+        assert list(await store.read_events(OURS, "r1", 0) or ()) == [b"0", b"1"]
+
+    async def test_what_was_read_does_not_change_with_what_comes(self, store: Store) -> None:
+        await a_replayable_turn(store, "r1", b"0")
+        events = await store.read_events(OURS, "r1", 0)
+        await store.append_events(OURS, "r1", [b"1"], last=False)
+        assert list(events or ()) == [b"0"]
+
+    async def test_the_events_of_a_deleted_turn_are_gone(self, store: Store) -> None:
+        await a_replayable_turn(store, "r1", b"0")
+        await store.delete(OURS, "r1")
+        assert await store.read_events(OURS, "r1", 0) is None
+        await store.append_events(OURS, "r1", [b"1"], last=True)
+        assert await store.read_events(OURS, "r1", 0) is None
+
+    @pytest.mark.parametrize("theirs", SCOPES, ids=str)
+    async def test_another_scopes_events_are_unknown_ones(
+        self, store: Store, theirs: Scope
+    ) -> None:
+        await a_replayable_turn(store, "r1", b"0")
+        await store.append_events(theirs, "r1", [b"theirs"], last=True)
+        assert await store.read_events(theirs, "r1", 0) is None
+        assert list(await store.read_events(OURS, "r1", 0) or ()) == [b"0"]
+
+    # One at a time.
+
+    async def test_a_conversation_has_one_holder_at_a_time_in_the_order_they_ask(
+        self, store: Store
+    ) -> None:
+        order = []
+        free = asyncio.Event()
+
+        async def hold(name: str) -> None:
+            async with store.lock_conversation(OURS, "c1"):
+                order.append(f"{name} begins")
+                await free.wait()
+                order.append(f"{name} ends")
+
+        holders = [asyncio.create_task(hold(name)) for name in "abc"]
+        free.set()
+        await asyncio.gather(*holders)
+        assert order == [f"{name} {what}" for name in "abc" for what in ("begins", "ends")]
+
+    async def test_a_holder_that_gives_up_lets_the_next_one_have_its_turn(
+        self, store: Store
+    ) -> None:
+        async def wait_for_it() -> None:
+            async with store.lock_conversation(OURS, "c1"):
+                raise AssertionError("it has given up")
+
+        async with store.lock_conversation(OURS, "c1"):
+            waiting = asyncio.create_task(wait_for_it())
+            await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+        async with store.lock_conversation(OURS, "c1"):
+            pass
+
+    @pytest.mark.parametrize("theirs", SCOPES, ids=str)
+    async def test_conversations_do_not_wait_for_each_other(
+        self, store: Store, theirs: Scope
+    ) -> None:
+        async with (
+            store.lock_conversation(OURS, "c1"),
+            store.lock_conversation(OURS, "c2"),
+            store.lock_conversation(theirs, "c1"),
+        ):
+            pass

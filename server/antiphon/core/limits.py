@@ -64,7 +64,6 @@ class RateLimiter:
         level, since = self._buckets.get(project, (float(self._limit), now))
         level = min(self._limit, level + (now - since) * per_second)
         if level < 1:
-            self._buckets[project] = (level, now)
             wait = max(1, math.ceil((1 - level) / per_second))
             message = f"The limit of {self._limit} requests a minute is reached."
             error = ApiError(ErrorKind.RATE_LIMIT, message, retry_after=wait)

@@ -235,7 +235,8 @@ class _Writer:
     def _schema(self, descriptor: Descriptor) -> Schema:
         message = plan(descriptor)
         if message.bare:
-            return self._member(message, message.members[0], asked=True)
+            value = self._member(message, message.members[0], asked=True)
+            return {**value, "description": self._comment(message.name)}
         union = message.union
         if union is not None:
             return self._union(message, union)
@@ -255,22 +256,26 @@ class _Writer:
         *,
         asked: bool,
         open_ended: bool,
+        around: str = "",
     ) -> Schema:
         message = plan(descriptor)
         properties: Schema = {}
         required = []
         for key, text in message.constants:
-            properties[key] = {"type": "string", "const": text}
+            told = f"{key} is always `{text}`."
+            properties[key] = {"type": "string", "const": text, "description": told}
             if not asked:
                 required.append(key)
         for member in members:
             if isinstance(member, Field) and member.secret and not asked:
                 continue
             schema = self._member(message, member, asked=asked)
-            comment = self._comment(f"{message.name}.{member.name}")
             if isinstance(member, Field) and member.secret:
                 schema = {**schema, "writeOnly": True}
-            properties[member.key] = {**schema, "description": comment} if comment else schema
+            # A member that stands around a union is one of every arm's object.
+            comment = self._comment(f"{message.name}.{member.name}")
+            comment = comment or self._comment(f"{around}.{member.name}")
+            properties[member.key] = {**schema, "description": comment}
             if member.required or (not asked and _always(member)):
                 required.append(member.key)
         schema = {
@@ -297,17 +302,21 @@ class _Writer:
                 arms.append({**other, "properties": {union.tag: tag}})
                 continue
             reference = self._arm(message, union, arm, common)
-            arms.append(reference)
+            if reference not in arms:
+                arms.append(reference)
             mapping[arm.tag] = reference["$ref"]
+        # An object without a discriminator can be what several arms imply; the first one counts.
+        implied = [arm for arm in union.arms if arm.implied_by]
         return {
             "description": self._comment(message.name),
-            "oneOf": arms,
+            "anyOf" if len(implied) > 1 else "oneOf": arms,
             "discriminator": {"propertyName": union.tag, "mapping": mapping},
         }
 
     def _arm(self, message: Message, union: Oneof, arm: Field, common: list[Any]) -> Schema:
         assert arm.type is not None
-        tags = [each.tag for each in union.arms if each.type is arm.type]
+        same = [each for each in union.arms if each.type is arm.type]
+        tags = [each.tag for each in same]
         name = arm.type.name
         # One component for each message and its discriminators; another union may have others.
         known = self._tags.setdefault(name, set(tags))
@@ -319,9 +328,14 @@ class _Writer:
             shape = plan(arm.type)
             members = [*common, *shape.members]
             schema = self._object(
-                arm.type, members, asked=asked, open_ended=not asked or bool(shape.additional)
+                arm.type,
+                members,
+                asked=asked,
+                open_ended=not asked or bool(shape.additional),
+                around=message.name,
             )
-            tag: Schema = {"type": "string", "enum": tags}
+            told = " ".join(self._comment(f"{message.name}.{each.name}") for each in same)
+            tag: Schema = {"type": "string", "enum": tags, "description": told}
             schema["properties"] = {union.tag: tag, **schema["properties"]}
             # A discriminator that other members imply may be missing from what a client sends.
             needed = [] if arm.implied_by and asked else [union.tag]
@@ -412,7 +426,8 @@ def _always(member: Field | Oneof) -> bool:
     """Whether a member is there in everything that the server sends."""
     if isinstance(member, Oneof):
         return member.emit_null or not member.tag
-    return member.emit_null or not (member.presence or member.omit_empty)
+    printed = member.emit_null or not (member.presence or member.omit_empty)
+    return printed or member.always
 
 
 def _nullable(schema: Schema) -> Schema:

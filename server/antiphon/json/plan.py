@@ -79,6 +79,7 @@ class Field:
     omit_empty: bool = False
     required: bool = False
     secret: bool = False
+    always: bool = False
     tag: str = ""
     implied_by: str = ""
     bounds: tuple[int, int] | None = None
@@ -238,6 +239,7 @@ def _field(descriptor: FieldDescriptor) -> Field:
         omit_empty=options.omit_empty,
         required=options.required,
         secret=options.secret,
+        always=options.always,
         tag=options.tag or descriptor.name,
         implied_by=options.implied_by,
         bounds=_INTS.get(descriptor.type),

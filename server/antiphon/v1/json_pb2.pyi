@@ -129,6 +129,7 @@ class JsonField(_message.Message):
     IMPLIED_BY_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
     REQUIRED_FIELD_NUMBER: _builtins.int
+    ALWAYS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """name is the JSON key, where it is not the field's name."""
     raw: _builtins.bool
@@ -158,6 +159,10 @@ class JsonField(_message.Message):
     """
     required: _builtins.bool
     """required marks a member that a client must send, and not as null."""
+    always: _builtins.bool
+    """always marks a message that is in everything that the server sends, which no
+    default can stand for.
+    """
     def __init__(
         self,
         *,
@@ -170,10 +175,11 @@ class JsonField(_message.Message):
         implied_by: _builtins.str = ...,
         secret: _builtins.bool = ...,
         required: _builtins.bool = ...,
+        always: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional", b"additional", "emit_null", b"emit_null", "implied_by", b"implied_by", "name", b"name", "omit_empty", b"omit_empty", "raw", b"raw", "required", b"required", "secret", b"secret", "tag", b"tag"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["additional", b"additional", "always", b"always", "emit_null", b"emit_null", "implied_by", b"implied_by", "name", b"name", "omit_empty", b"omit_empty", "raw", b"raw", "required", b"required", "secret", b"secret", "tag", b"tag"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

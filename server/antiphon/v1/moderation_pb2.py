@@ -26,7 +26,7 @@ from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
 from antiphon.v1 import string_list_pb2 as antiphon_dot_v1_dot_string__list__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x61ntiphon/v1/moderation.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\x1a\x1d\x61ntiphon/v1/string_list.proto\"X\n\x10ModerationConfig\x12\x15\n\x05model\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12-\n\x06policy\x18\x02 \x01(\x0b\x32\x1d.antiphon.v1.ModerationPolicy\"o\n\x10ModerationPolicy\x12,\n\x05input\x18\x01 \x01(\x0b\x32\x1d.antiphon.v1.ModerationAction\x12-\n\x06output\x18\x02 \x01(\x0b\x32\x1d.antiphon.v1.ModerationAction\":\n\x10ModerationAction\x12&\n\x04mode\x18\x01 \x01(\tB\x18\xea\xd1\x1d\x02H\x01\xf2\xd1\x1d\x0e\x32\x05score2\x05\x62lock\"k\n\nModeration\x12-\n\x05input\x18\x01 \x01(\x0b\x32\x1e.antiphon.v1.ModerationOutcome\x12.\n\x06output\x18\x02 \x01(\x0b\x32\x1e.antiphon.v1.ModerationOutcome\"\x92\x01\n\x11ModerationOutcome\x12:\n\x11moderation_result\x18\x01 \x01(\x0b\x32\x1d.antiphon.v1.ModerationResultH\x00\x12-\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x1c.antiphon.v1.ModerationErrorH\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"\xea\x03\n\x10ModerationResult\x12\x41\n\ncategories\x18\x01 \x03(\x0b\x32-.antiphon.v1.ModerationResult.CategoriesEntry\x12\x62\n\x1c\x63\x61tegory_applied_input_types\x18\x02 \x03(\x0b\x32<.antiphon.v1.ModerationResult.CategoryAppliedInputTypesEntry\x12J\n\x0f\x63\x61tegory_scores\x18\x03 \x03(\x0b\x32\x31.antiphon.v1.ModerationResult.CategoryScoresEntry\x12\x0f\n\x07\x66lagged\x18\x04 \x01(\x08\x12\r\n\x05model\x18\x05 \x01(\t\x1a\x31\n\x0f\x43\x61tegoriesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\x1aY\n\x1e\x43\x61tegoryAppliedInputTypesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12&\n\x05value\x18\x02 \x01(\x0b\x32\x17.antiphon.v1.StringList:\x02\x38\x01\x1a\x35\n\x13\x43\x61tegoryScoresEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"0\n\x0fModerationError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x61ntiphon/v1/moderation.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\x1a\x1d\x61ntiphon/v1/string_list.proto\"X\n\x10ModerationConfig\x12\x15\n\x05model\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12-\n\x06policy\x18\x02 \x01(\x0b\x32\x1d.antiphon.v1.ModerationPolicy\"o\n\x10ModerationPolicy\x12,\n\x05input\x18\x01 \x01(\x0b\x32\x1d.antiphon.v1.ModerationAction\x12-\n\x06output\x18\x02 \x01(\x0b\x32\x1d.antiphon.v1.ModerationAction\":\n\x10ModerationAction\x12&\n\x04mode\x18\x01 \x01(\tB\x18\xea\xd1\x1d\x02H\x01\xf2\xd1\x1d\x0e\x32\x05score2\x05\x62lock\"{\n\nModeration\x12\x35\n\x05input\x18\x01 \x01(\x0b\x32\x1e.antiphon.v1.ModerationOutcomeB\x06\xea\xd1\x1d\x02P\x01\x12\x36\n\x06output\x18\x02 \x01(\x0b\x32\x1e.antiphon.v1.ModerationOutcomeB\x06\xea\xd1\x1d\x02P\x01\"\x92\x01\n\x11ModerationOutcome\x12:\n\x11moderation_result\x18\x01 \x01(\x0b\x32\x1d.antiphon.v1.ModerationResultH\x00\x12-\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x1c.antiphon.v1.ModerationErrorH\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"\xea\x03\n\x10ModerationResult\x12\x41\n\ncategories\x18\x01 \x03(\x0b\x32-.antiphon.v1.ModerationResult.CategoriesEntry\x12\x62\n\x1c\x63\x61tegory_applied_input_types\x18\x02 \x03(\x0b\x32<.antiphon.v1.ModerationResult.CategoryAppliedInputTypesEntry\x12J\n\x0f\x63\x61tegory_scores\x18\x03 \x03(\x0b\x32\x31.antiphon.v1.ModerationResult.CategoryScoresEntry\x12\x0f\n\x07\x66lagged\x18\x04 \x01(\x08\x12\r\n\x05model\x18\x05 \x01(\t\x1a\x31\n\x0f\x43\x61tegoriesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\x1aY\n\x1e\x43\x61tegoryAppliedInputTypesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12&\n\x05value\x18\x02 \x01(\x0b\x32\x17.antiphon.v1.StringList:\x02\x38\x01\x1a\x35\n\x13\x43\x61tegoryScoresEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"0\n\x0fModerationError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,6 +37,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MODERATIONCONFIG'].fields_by_name['model']._serialized_options = b'\352\321\035\002H\001'
   _globals['_MODERATIONACTION'].fields_by_name['mode']._loaded_options = None
   _globals['_MODERATIONACTION'].fields_by_name['mode']._serialized_options = b'\352\321\035\002H\001\362\321\035\0162\005score2\005block'
+  _globals['_MODERATION'].fields_by_name['input']._loaded_options = None
+  _globals['_MODERATION'].fields_by_name['input']._serialized_options = b'\352\321\035\002P\001'
+  _globals['_MODERATION'].fields_by_name['output']._loaded_options = None
+  _globals['_MODERATION'].fields_by_name['output']._serialized_options = b'\352\321\035\002P\001'
   _globals['_MODERATIONOUTCOME'].oneofs_by_name['kind']._loaded_options = None
   _globals['_MODERATIONOUTCOME'].oneofs_by_name['kind']._serialized_options = b'\352\321\035\006\n\004type'
   _globals['_MODERATIONRESULT_CATEGORIESENTRY']._loaded_options = None
@@ -52,17 +56,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MODERATIONACTION']._serialized_start=303
   _globals['_MODERATIONACTION']._serialized_end=361
   _globals['_MODERATION']._serialized_start=363
-  _globals['_MODERATION']._serialized_end=470
-  _globals['_MODERATIONOUTCOME']._serialized_start=473
-  _globals['_MODERATIONOUTCOME']._serialized_end=619
-  _globals['_MODERATIONRESULT']._serialized_start=622
-  _globals['_MODERATIONRESULT']._serialized_end=1112
-  _globals['_MODERATIONRESULT_CATEGORIESENTRY']._serialized_start=917
-  _globals['_MODERATIONRESULT_CATEGORIESENTRY']._serialized_end=966
-  _globals['_MODERATIONRESULT_CATEGORYAPPLIEDINPUTTYPESENTRY']._serialized_start=968
-  _globals['_MODERATIONRESULT_CATEGORYAPPLIEDINPUTTYPESENTRY']._serialized_end=1057
-  _globals['_MODERATIONRESULT_CATEGORYSCORESENTRY']._serialized_start=1059
-  _globals['_MODERATIONRESULT_CATEGORYSCORESENTRY']._serialized_end=1112
-  _globals['_MODERATIONERROR']._serialized_start=1114
-  _globals['_MODERATIONERROR']._serialized_end=1162
+  _globals['_MODERATION']._serialized_end=486
+  _globals['_MODERATIONOUTCOME']._serialized_start=489
+  _globals['_MODERATIONOUTCOME']._serialized_end=635
+  _globals['_MODERATIONRESULT']._serialized_start=638
+  _globals['_MODERATIONRESULT']._serialized_end=1128
+  _globals['_MODERATIONRESULT_CATEGORIESENTRY']._serialized_start=933
+  _globals['_MODERATIONRESULT_CATEGORIESENTRY']._serialized_end=982
+  _globals['_MODERATIONRESULT_CATEGORYAPPLIEDINPUTTYPESENTRY']._serialized_start=984
+  _globals['_MODERATIONRESULT_CATEGORYAPPLIEDINPUTTYPESENTRY']._serialized_end=1073
+  _globals['_MODERATIONRESULT_CATEGORYSCORESENTRY']._serialized_start=1075
+  _globals['_MODERATIONRESULT_CATEGORYSCORESENTRY']._serialized_end=1128
+  _globals['_MODERATIONERROR']._serialized_start=1130
+  _globals['_MODERATIONERROR']._serialized_end=1178
 # @@protoc_insertion_point(module_scope)

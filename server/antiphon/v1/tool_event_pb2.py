@@ -22,46 +22,49 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
 from antiphon.v1 import shell_pb2 as antiphon_dot_v1_dot_shell__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x61ntiphon/v1/tool_event.proto\x12\x0b\x61ntiphon.v1\x1a\x17\x61ntiphon/v1/shell.proto\"B\n\x19ResponseItemProgressEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\"_\n\'ResponseFunctionCallArgumentsDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\"p\n&ResponseFunctionCallArgumentsDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x11\n\targuments\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\"]\n%ResponseCustomToolCallInputDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\"\\\n$ResponseCustomToolCallInputDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05input\x18\x03 \x01(\t\"a\n)ResponseCodeInterpreterCallCodeDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\"_\n(ResponseCodeInterpreterCallCodeDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\"Z\n\"ResponseMcpCallArgumentsDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\"]\n!ResponseMcpCallArgumentsDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x11\n\targuments\x18\x03 \x01(\t\"\x9a\x02\n%ResponseImageGenCallPartialImageEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x1b\n\x13partial_image_index\x18\x03 \x01(\x03\x12\x19\n\x11partial_image_b64\x18\x04 \x01(\t\x12\x17\n\nbackground\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x1a\n\routput_format\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x14\n\x07quality\x18\x07 \x01(\tH\x02\x88\x01\x01\x12\x11\n\x04size\x18\x08 \x01(\tH\x03\x88\x01\x01\x42\r\n\x0b_backgroundB\x10\n\x0e_output_formatB\n\n\x08_qualityB\x07\n\x05_size\"b\n\"ResponseShellCallCommandAddedEvent\x12\x14\n\x0coutput_index\x18\x01 \x01(\x03\x12\x15\n\rcommand_index\x18\x02 \x01(\x03\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\"\x8a\x01\n\"ResponseShellCallCommandDeltaEvent\x12\x14\n\x0coutput_index\x18\x01 \x01(\x03\x12\x15\n\rcommand_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\x12\x18\n\x0bobfuscation\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x0e\n\x0c_obfuscation\"a\n!ResponseShellCallCommandDoneEvent\x12\x14\n\x0coutput_index\x18\x01 \x01(\x03\x12\x15\n\rcommand_index\x18\x02 \x01(\x03\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\"\x96\x01\n(ResponseShellCallOutputContentDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x15\n\rcommand_index\x18\x03 \x01(\x03\x12,\n\x05\x64\x65lta\x18\x04 \x01(\x0b\x32\x1d.antiphon.v1.ShellOutputDelta\"R\n\x10ShellOutputDelta\x12\x13\n\x06stdout\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06stderr\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\t\n\x07_stdoutB\t\n\x07_stderr\"\x9c\x01\n\'ResponseShellCallOutputContentDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x15\n\rcommand_index\x18\x03 \x01(\x03\x12\x33\n\x06output\x18\x04 \x03(\x0b\x32#.antiphon.v1.ShellCallOutputContentb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x61ntiphon/v1/tool_event.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\x1a\x17\x61ntiphon/v1/shell.proto\"B\n\x19ResponseItemProgressEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\"_\n\'ResponseFunctionCallArgumentsDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\"p\n&ResponseFunctionCallArgumentsDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x11\n\targuments\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\"]\n%ResponseCustomToolCallInputDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\"\\\n$ResponseCustomToolCallInputDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05input\x18\x03 \x01(\t\"a\n)ResponseCodeInterpreterCallCodeDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\"_\n(ResponseCodeInterpreterCallCodeDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x0c\n\x04\x63ode\x18\x03 \x01(\t\"Z\n\"ResponseMcpCallArgumentsDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\"]\n!ResponseMcpCallArgumentsDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x11\n\targuments\x18\x03 \x01(\t\"\x9a\x02\n%ResponseImageGenCallPartialImageEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x1b\n\x13partial_image_index\x18\x03 \x01(\x03\x12\x19\n\x11partial_image_b64\x18\x04 \x01(\t\x12\x17\n\nbackground\x18\x05 \x01(\tH\x00\x88\x01\x01\x12\x1a\n\routput_format\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x14\n\x07quality\x18\x07 \x01(\tH\x02\x88\x01\x01\x12\x11\n\x04size\x18\x08 \x01(\tH\x03\x88\x01\x01\x42\r\n\x0b_backgroundB\x10\n\x0e_output_formatB\n\n\x08_qualityB\x07\n\x05_size\"b\n\"ResponseShellCallCommandAddedEvent\x12\x14\n\x0coutput_index\x18\x01 \x01(\x03\x12\x15\n\rcommand_index\x18\x02 \x01(\x03\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\"\x8a\x01\n\"ResponseShellCallCommandDeltaEvent\x12\x14\n\x0coutput_index\x18\x01 \x01(\x03\x12\x15\n\rcommand_index\x18\x02 \x01(\x03\x12\r\n\x05\x64\x65lta\x18\x03 \x01(\t\x12\x18\n\x0bobfuscation\x18\x04 \x01(\tH\x00\x88\x01\x01\x42\x0e\n\x0c_obfuscation\"a\n!ResponseShellCallCommandDoneEvent\x12\x14\n\x0coutput_index\x18\x01 \x01(\x03\x12\x15\n\rcommand_index\x18\x02 \x01(\x03\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\"\x9e\x01\n(ResponseShellCallOutputContentDeltaEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x15\n\rcommand_index\x18\x03 \x01(\x03\x12\x34\n\x05\x64\x65lta\x18\x04 \x01(\x0b\x32\x1d.antiphon.v1.ShellOutputDeltaB\x06\xea\xd1\x1d\x02P\x01\"R\n\x10ShellOutputDelta\x12\x13\n\x06stdout\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x13\n\x06stderr\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\t\n\x07_stdoutB\t\n\x07_stderr\"\x9c\x01\n\'ResponseShellCallOutputContentDoneEvent\x12\x0f\n\x07item_id\x18\x01 \x01(\t\x12\x14\n\x0coutput_index\x18\x02 \x01(\x03\x12\x15\n\rcommand_index\x18\x03 \x01(\x03\x12\x33\n\x06output\x18\x04 \x03(\x0b\x32#.antiphon.v1.ShellCallOutputContentb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'antiphon.v1.tool_event_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RESPONSEITEMPROGRESSEVENT']._serialized_start=70
-  _globals['_RESPONSEITEMPROGRESSEVENT']._serialized_end=136
-  _globals['_RESPONSEFUNCTIONCALLARGUMENTSDELTAEVENT']._serialized_start=138
-  _globals['_RESPONSEFUNCTIONCALLARGUMENTSDELTAEVENT']._serialized_end=233
-  _globals['_RESPONSEFUNCTIONCALLARGUMENTSDONEEVENT']._serialized_start=235
-  _globals['_RESPONSEFUNCTIONCALLARGUMENTSDONEEVENT']._serialized_end=347
-  _globals['_RESPONSECUSTOMTOOLCALLINPUTDELTAEVENT']._serialized_start=349
-  _globals['_RESPONSECUSTOMTOOLCALLINPUTDELTAEVENT']._serialized_end=442
-  _globals['_RESPONSECUSTOMTOOLCALLINPUTDONEEVENT']._serialized_start=444
-  _globals['_RESPONSECUSTOMTOOLCALLINPUTDONEEVENT']._serialized_end=536
-  _globals['_RESPONSECODEINTERPRETERCALLCODEDELTAEVENT']._serialized_start=538
-  _globals['_RESPONSECODEINTERPRETERCALLCODEDELTAEVENT']._serialized_end=635
-  _globals['_RESPONSECODEINTERPRETERCALLCODEDONEEVENT']._serialized_start=637
-  _globals['_RESPONSECODEINTERPRETERCALLCODEDONEEVENT']._serialized_end=732
-  _globals['_RESPONSEMCPCALLARGUMENTSDELTAEVENT']._serialized_start=734
-  _globals['_RESPONSEMCPCALLARGUMENTSDELTAEVENT']._serialized_end=824
-  _globals['_RESPONSEMCPCALLARGUMENTSDONEEVENT']._serialized_start=826
-  _globals['_RESPONSEMCPCALLARGUMENTSDONEEVENT']._serialized_end=919
-  _globals['_RESPONSEIMAGEGENCALLPARTIALIMAGEEVENT']._serialized_start=922
-  _globals['_RESPONSEIMAGEGENCALLPARTIALIMAGEEVENT']._serialized_end=1204
-  _globals['_RESPONSESHELLCALLCOMMANDADDEDEVENT']._serialized_start=1206
-  _globals['_RESPONSESHELLCALLCOMMANDADDEDEVENT']._serialized_end=1304
-  _globals['_RESPONSESHELLCALLCOMMANDDELTAEVENT']._serialized_start=1307
-  _globals['_RESPONSESHELLCALLCOMMANDDELTAEVENT']._serialized_end=1445
-  _globals['_RESPONSESHELLCALLCOMMANDDONEEVENT']._serialized_start=1447
-  _globals['_RESPONSESHELLCALLCOMMANDDONEEVENT']._serialized_end=1544
-  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDELTAEVENT']._serialized_start=1547
-  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDELTAEVENT']._serialized_end=1697
-  _globals['_SHELLOUTPUTDELTA']._serialized_start=1699
-  _globals['_SHELLOUTPUTDELTA']._serialized_end=1781
-  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDONEEVENT']._serialized_start=1784
-  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDONEEVENT']._serialized_end=1940
+  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDELTAEVENT'].fields_by_name['delta']._loaded_options = None
+  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDELTAEVENT'].fields_by_name['delta']._serialized_options = b'\352\321\035\002P\001'
+  _globals['_RESPONSEITEMPROGRESSEVENT']._serialized_start=94
+  _globals['_RESPONSEITEMPROGRESSEVENT']._serialized_end=160
+  _globals['_RESPONSEFUNCTIONCALLARGUMENTSDELTAEVENT']._serialized_start=162
+  _globals['_RESPONSEFUNCTIONCALLARGUMENTSDELTAEVENT']._serialized_end=257
+  _globals['_RESPONSEFUNCTIONCALLARGUMENTSDONEEVENT']._serialized_start=259
+  _globals['_RESPONSEFUNCTIONCALLARGUMENTSDONEEVENT']._serialized_end=371
+  _globals['_RESPONSECUSTOMTOOLCALLINPUTDELTAEVENT']._serialized_start=373
+  _globals['_RESPONSECUSTOMTOOLCALLINPUTDELTAEVENT']._serialized_end=466
+  _globals['_RESPONSECUSTOMTOOLCALLINPUTDONEEVENT']._serialized_start=468
+  _globals['_RESPONSECUSTOMTOOLCALLINPUTDONEEVENT']._serialized_end=560
+  _globals['_RESPONSECODEINTERPRETERCALLCODEDELTAEVENT']._serialized_start=562
+  _globals['_RESPONSECODEINTERPRETERCALLCODEDELTAEVENT']._serialized_end=659
+  _globals['_RESPONSECODEINTERPRETERCALLCODEDONEEVENT']._serialized_start=661
+  _globals['_RESPONSECODEINTERPRETERCALLCODEDONEEVENT']._serialized_end=756
+  _globals['_RESPONSEMCPCALLARGUMENTSDELTAEVENT']._serialized_start=758
+  _globals['_RESPONSEMCPCALLARGUMENTSDELTAEVENT']._serialized_end=848
+  _globals['_RESPONSEMCPCALLARGUMENTSDONEEVENT']._serialized_start=850
+  _globals['_RESPONSEMCPCALLARGUMENTSDONEEVENT']._serialized_end=943
+  _globals['_RESPONSEIMAGEGENCALLPARTIALIMAGEEVENT']._serialized_start=946
+  _globals['_RESPONSEIMAGEGENCALLPARTIALIMAGEEVENT']._serialized_end=1228
+  _globals['_RESPONSESHELLCALLCOMMANDADDEDEVENT']._serialized_start=1230
+  _globals['_RESPONSESHELLCALLCOMMANDADDEDEVENT']._serialized_end=1328
+  _globals['_RESPONSESHELLCALLCOMMANDDELTAEVENT']._serialized_start=1331
+  _globals['_RESPONSESHELLCALLCOMMANDDELTAEVENT']._serialized_end=1469
+  _globals['_RESPONSESHELLCALLCOMMANDDONEEVENT']._serialized_start=1471
+  _globals['_RESPONSESHELLCALLCOMMANDDONEEVENT']._serialized_end=1568
+  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDELTAEVENT']._serialized_start=1571
+  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDELTAEVENT']._serialized_end=1729
+  _globals['_SHELLOUTPUTDELTA']._serialized_start=1731
+  _globals['_SHELLOUTPUTDELTA']._serialized_end=1813
+  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDONEEVENT']._serialized_start=1816
+  _globals['_RESPONSESHELLCALLOUTPUTCONTENTDONEEVENT']._serialized_end=1972
 # @@protoc_insertion_point(module_scope)

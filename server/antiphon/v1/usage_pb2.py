@@ -22,31 +22,42 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61ntiphon/v1/usage.proto\x12\x0b\x61ntiphon.v1\"\xd2\x01\n\rResponseUsage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12=\n\x14input_tokens_details\x18\x02 \x01(\x0b\x32\x1f.antiphon.v1.InputTokensDetails\x12\x15\n\routput_tokens\x18\x03 \x01(\x03\x12?\n\x15output_tokens_details\x18\x04 \x01(\x0b\x32 .antiphon.v1.OutputTokensDetails\x12\x14\n\x0ctotal_tokens\x18\x05 \x01(\x03\"\x91\x01\n\x12InputTokensDetails\x12\x15\n\rcached_tokens\x18\x01 \x01(\x03\x12\x1a\n\x12\x63\x61\x63he_write_tokens\x18\x02 \x01(\x03\x12H\n\x1a\x63\x61\x63he_write_tokens_details\x18\x03 \x01(\x0b\x32$.antiphon.v1.CacheWriteTokensDetails\"I\n\x17\x43\x61\x63heWriteTokensDetails\x12\x16\n\x0ettl_30m_tokens\x18\x01 \x01(\x03\x12\x16\n\x0ettl_12h_tokens\x18\x02 \x01(\x03\"/\n\x13OutputTokensDetails\x12\x18\n\x10reasoning_tokens\x18\x01 \x01(\x03\"r\n\tToolUsage\x12\x34\n\timage_gen\x18\x01 \x01(\x0b\x32!.antiphon.v1.ImageGenerationUsage\x12/\n\nweb_search\x18\x02 \x01(\x0b\x32\x1b.antiphon.v1.WebSearchUsage\"\xcc\x02\n\x14ImageGenerationUsage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12=\n\x14input_tokens_details\x18\x02 \x01(\x0b\x32\x1f.antiphon.v1.ImageTokensDetails\x12\x15\n\routput_tokens\x18\x03 \x01(\x03\x12>\n\x15output_tokens_details\x18\x04 \x01(\x0b\x32\x1f.antiphon.v1.ImageTokensDetails\x12\x14\n\x0ctotal_tokens\x18\x05 \x01(\x03\x12\x1a\n\rcached_tokens\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x44\n\x15\x63\x61\x63hed_tokens_details\x18\x07 \x01(\x0b\x32%.antiphon.v1.CachedImageTokensDetailsB\x10\n\x0e_cached_tokens\"?\n\x12ImageTokensDetails\x12\x14\n\x0cimage_tokens\x18\x01 \x01(\x03\x12\x13\n\x0btext_tokens\x18\x02 \x01(\x03\"S\n\x18\x43\x61\x63hedImageTokensDetails\x12\x1b\n\x13\x63\x61\x63hed_image_tokens\x18\x01 \x01(\x03\x12\x1a\n\x12\x63\x61\x63hed_text_tokens\x18\x02 \x01(\x03\"&\n\x0eWebSearchUsage\x12\x14\n\x0cnum_requests\x18\x01 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x61ntiphon/v1/usage.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\"\xe2\x01\n\rResponseUsage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12\x45\n\x14input_tokens_details\x18\x02 \x01(\x0b\x32\x1f.antiphon.v1.InputTokensDetailsB\x06\xea\xd1\x1d\x02P\x01\x12\x15\n\routput_tokens\x18\x03 \x01(\x03\x12G\n\x15output_tokens_details\x18\x04 \x01(\x0b\x32 .antiphon.v1.OutputTokensDetailsB\x06\xea\xd1\x1d\x02P\x01\x12\x14\n\x0ctotal_tokens\x18\x05 \x01(\x03\"\x91\x01\n\x12InputTokensDetails\x12\x15\n\rcached_tokens\x18\x01 \x01(\x03\x12\x1a\n\x12\x63\x61\x63he_write_tokens\x18\x02 \x01(\x03\x12H\n\x1a\x63\x61\x63he_write_tokens_details\x18\x03 \x01(\x0b\x32$.antiphon.v1.CacheWriteTokensDetails\"I\n\x17\x43\x61\x63heWriteTokensDetails\x12\x16\n\x0ettl_30m_tokens\x18\x01 \x01(\x03\x12\x16\n\x0ettl_12h_tokens\x18\x02 \x01(\x03\"/\n\x13OutputTokensDetails\x12\x18\n\x10reasoning_tokens\x18\x01 \x01(\x03\"\x82\x01\n\tToolUsage\x12<\n\timage_gen\x18\x01 \x01(\x0b\x32!.antiphon.v1.ImageGenerationUsageB\x06\xea\xd1\x1d\x02P\x01\x12\x37\n\nweb_search\x18\x02 \x01(\x0b\x32\x1b.antiphon.v1.WebSearchUsageB\x06\xea\xd1\x1d\x02P\x01\"\xd4\x02\n\x14ImageGenerationUsage\x12\x14\n\x0cinput_tokens\x18\x01 \x01(\x03\x12\x45\n\x14input_tokens_details\x18\x02 \x01(\x0b\x32\x1f.antiphon.v1.ImageTokensDetailsB\x06\xea\xd1\x1d\x02P\x01\x12\x15\n\routput_tokens\x18\x03 \x01(\x03\x12>\n\x15output_tokens_details\x18\x04 \x01(\x0b\x32\x1f.antiphon.v1.ImageTokensDetails\x12\x14\n\x0ctotal_tokens\x18\x05 \x01(\x03\x12\x1a\n\rcached_tokens\x18\x06 \x01(\x03H\x00\x88\x01\x01\x12\x44\n\x15\x63\x61\x63hed_tokens_details\x18\x07 \x01(\x0b\x32%.antiphon.v1.CachedImageTokensDetailsB\x10\n\x0e_cached_tokens\"?\n\x12ImageTokensDetails\x12\x14\n\x0cimage_tokens\x18\x01 \x01(\x03\x12\x13\n\x0btext_tokens\x18\x02 \x01(\x03\"S\n\x18\x43\x61\x63hedImageTokensDetails\x12\x1b\n\x13\x63\x61\x63hed_image_tokens\x18\x01 \x01(\x03\x12\x1a\n\x12\x63\x61\x63hed_text_tokens\x18\x02 \x01(\x03\"&\n\x0eWebSearchUsage\x12\x14\n\x0cnum_requests\x18\x01 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'antiphon.v1.usage_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RESPONSEUSAGE']._serialized_start=41
-  _globals['_RESPONSEUSAGE']._serialized_end=251
-  _globals['_INPUTTOKENSDETAILS']._serialized_start=254
-  _globals['_INPUTTOKENSDETAILS']._serialized_end=399
-  _globals['_CACHEWRITETOKENSDETAILS']._serialized_start=401
-  _globals['_CACHEWRITETOKENSDETAILS']._serialized_end=474
-  _globals['_OUTPUTTOKENSDETAILS']._serialized_start=476
-  _globals['_OUTPUTTOKENSDETAILS']._serialized_end=523
-  _globals['_TOOLUSAGE']._serialized_start=525
-  _globals['_TOOLUSAGE']._serialized_end=639
-  _globals['_IMAGEGENERATIONUSAGE']._serialized_start=642
-  _globals['_IMAGEGENERATIONUSAGE']._serialized_end=974
-  _globals['_IMAGETOKENSDETAILS']._serialized_start=976
-  _globals['_IMAGETOKENSDETAILS']._serialized_end=1039
-  _globals['_CACHEDIMAGETOKENSDETAILS']._serialized_start=1041
-  _globals['_CACHEDIMAGETOKENSDETAILS']._serialized_end=1124
-  _globals['_WEBSEARCHUSAGE']._serialized_start=1126
-  _globals['_WEBSEARCHUSAGE']._serialized_end=1164
+  _globals['_RESPONSEUSAGE'].fields_by_name['input_tokens_details']._loaded_options = None
+  _globals['_RESPONSEUSAGE'].fields_by_name['input_tokens_details']._serialized_options = b'\352\321\035\002P\001'
+  _globals['_RESPONSEUSAGE'].fields_by_name['output_tokens_details']._loaded_options = None
+  _globals['_RESPONSEUSAGE'].fields_by_name['output_tokens_details']._serialized_options = b'\352\321\035\002P\001'
+  _globals['_TOOLUSAGE'].fields_by_name['image_gen']._loaded_options = None
+  _globals['_TOOLUSAGE'].fields_by_name['image_gen']._serialized_options = b'\352\321\035\002P\001'
+  _globals['_TOOLUSAGE'].fields_by_name['web_search']._loaded_options = None
+  _globals['_TOOLUSAGE'].fields_by_name['web_search']._serialized_options = b'\352\321\035\002P\001'
+  _globals['_IMAGEGENERATIONUSAGE'].fields_by_name['input_tokens_details']._loaded_options = None
+  _globals['_IMAGEGENERATIONUSAGE'].fields_by_name['input_tokens_details']._serialized_options = b'\352\321\035\002P\001'
+  _globals['_RESPONSEUSAGE']._serialized_start=65
+  _globals['_RESPONSEUSAGE']._serialized_end=291
+  _globals['_INPUTTOKENSDETAILS']._serialized_start=294
+  _globals['_INPUTTOKENSDETAILS']._serialized_end=439
+  _globals['_CACHEWRITETOKENSDETAILS']._serialized_start=441
+  _globals['_CACHEWRITETOKENSDETAILS']._serialized_end=514
+  _globals['_OUTPUTTOKENSDETAILS']._serialized_start=516
+  _globals['_OUTPUTTOKENSDETAILS']._serialized_end=563
+  _globals['_TOOLUSAGE']._serialized_start=566
+  _globals['_TOOLUSAGE']._serialized_end=696
+  _globals['_IMAGEGENERATIONUSAGE']._serialized_start=699
+  _globals['_IMAGEGENERATIONUSAGE']._serialized_end=1039
+  _globals['_IMAGETOKENSDETAILS']._serialized_start=1041
+  _globals['_IMAGETOKENSDETAILS']._serialized_end=1104
+  _globals['_CACHEDIMAGETOKENSDETAILS']._serialized_start=1106
+  _globals['_CACHEDIMAGETOKENSDETAILS']._serialized_end=1189
+  _globals['_WEBSEARCHUSAGE']._serialized_start=1191
+  _globals['_WEBSEARCHUSAGE']._serialized_end=1229
 # @@protoc_insertion_point(module_scope)

@@ -49,11 +49,15 @@ def openapi_document(
         errors=descriptor_of(error_pb2.ErrorResponse),
     )
     if override is not None:
-        patch = json.loads(override)
+        try:
+            patch = json.loads(override)
+        except RecursionError:
+            raise ValueError("the override is nested too deeply") from None
         if not isinstance(patch, dict):
             raise ValueError("the override is not a JSON object")
         document = _merge(document, patch)
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode()
 
 
 def _merge(target: Any, patch: Any) -> Any:
