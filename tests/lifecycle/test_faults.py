@@ -438,8 +438,15 @@ async def world() -> AsyncIterator[World]:
         yield World(server, switch, store)
 
 
-@both_surfaces
-@every_mode
+# What a run does in a conversation, or without a store, is the same whoever asked for it.
+PLACES = [(REST, mode) for mode in MODES]
+PLACES += [(GRPC, mode) for mode in MODES if mode.store and not mode.shared]
+
+
+@pytest.mark.parametrize(
+    ("surface", "mode"),
+    [pytest.param(*place, id=f"{place[0]}-{place[1].name}") for place in PLACES],
+)
 @pytest.mark.parametrize("name", FAULTS)
 async def test_a_fault_has_one_end(
     world: World, name: str, mode: Mode, surface: SurfaceName

@@ -118,6 +118,7 @@ async def test_the_parent_has_to_be_of_the_same_kind_of_store() -> None:
         conversation_id = ""
         incarnation = 0
         replayable = False
+        position = 0
 
         async def read(self) -> TurnContent:
             raise NotImplementedError
