@@ -153,6 +153,8 @@ class World:
         self.server = server
         self.switch = switch
         self.clock = clock
+        self.root: tuple[float, str] = (0.0, "")
+        """When the response that all others continue was made, and its id."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -189,9 +191,9 @@ class Made:
 
     async def bring_about(self) -> None:
         """Makes a response that continues another one, and brings it to the state."""
-        root = await self.create("one", mode=Mode(False, False, True), backend=Script([Finished()]))
+        parent = await self._root()
         self.live = asyncio.create_task(
-            self.create("two", mode=self.mode, parent=root.body["id"], backend=self.script)
+            self.create("two", mode=self.mode, parent=parent, backend=self.script)
         )
         await self._early.reached()
         self.id = self.script.calls[0].response_id
@@ -216,6 +218,17 @@ class Made:
             self._world.clock.now += TURN_TTL
         elif self.state == "events expired":
             self._world.clock.now += EVENT_TTL
+
+    async def _root(self) -> str:
+        """Returns the id of a response to continue: a new one when time has passed."""
+        world = self._world
+        made_at, response_id = world.root
+        if made_at != world.clock.now:
+            mode = Mode(stream=False, background=False, store=True)
+            made = await self.create("one", mode=mode, backend=Script([Finished()]))
+            response_id = made.body["id"]
+            world.root = (world.clock.now, response_id)
+        return response_id
 
     async def create(
         self, text: str, *, mode: Mode, backend: Script, parent: str | None = None
