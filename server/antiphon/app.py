@@ -263,8 +263,10 @@ class App:
 
     async def stop(self) -> None:
         """Ends what is running, each with its terminal event, and stops everything."""
-        await self._health.enter_graceful_shutdown()
-        await self._engine.close(self._settings.grace_seconds)
-        await self._server.stop(_GRACE_SECONDS)
-        if self._gateway is not None:
-            await self._gateway.stop()
+        try:
+            await self._health.enter_graceful_shutdown()
+            await self._engine.close(self._settings.grace_seconds)
+            await self._server.stop(_GRACE_SECONDS)
+        finally:
+            if self._gateway is not None:
+                await self._gateway.stop()

@@ -253,7 +253,6 @@ async def test_what_a_backend_does_after_the_end_is_not_told() -> None:
         [TextDelta("a\ud800")],
         [Finished(incomplete="\ud800")],
         [Finished(usage=5)],  # type: ignore[arg-type]
-        [Failed("server_error", "\ud800")],
         [ItemAdded(Item(unknown='{"type":"x_invented"}'), key="y"), TextDelta("a", key="y")],
         ["text"],
         5,

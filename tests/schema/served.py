@@ -152,9 +152,9 @@ class _Recorder(SteeredStore):
         self.kept.append(repr(state).encode())
         await super().create_conversation(scope, conversation_id, state)
 
-    async def append_items(self, scope: Scope, appended: Appended, response_id: str = "") -> bool:
+    async def append_items(self, scope: Scope, appended: Appended) -> bool:
         self.kept.append(repr(appended).encode())
-        return await super().append_items(scope, appended, response_id)
+        return await super().append_items(scope, appended)
 
 
 class Served:

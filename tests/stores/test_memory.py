@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from antiphon.core.scope import Scope
 from antiphon.stores.memory import Bounds, MemoryStore
-from antiphon.stores.protocol import AlreadyExists, Store, Turn, TurnContent, TurnEnd
+from antiphon.stores.protocol import (
+    AlreadyExists,
+    HistoryTooLong,
+    Store,
+    Turn,
+    TurnContent,
+    TurnEnd,
+)
 from tests.stores.contract import OURS, StoreContract, a_turn, inputs
 
 MANY = 1_000_000
@@ -109,7 +116,9 @@ async def test_the_parent_has_to_be_of_the_same_kind_of_store() -> None:
         tokens = 0
         open_calls: frozenset[str] = frozenset()
         conversation_id = ""
+        incarnation = 0
         replayable = False
+        position = 0
 
         async def read(self) -> TurnContent:
             raise NotImplementedError
@@ -183,7 +192,8 @@ async def test_a_running_turn_is_not_evicted_until_it_ends() -> None:
     store = a_store(1, MANY)
     await store.begin(OURS, "r1", None, TurnContent(b"", b""))
     await a_turn(store, "r2")
-    assert await known(store, "r1", "r2") == ["r1"]
+    # Whoever has just been told of a turn may go on from it, so that it outlives its own end.
+    assert await known(store, "r1", "r2") == ["r1", "r2"]
     assert await store.finish(OURS, "r1", TurnEnd(b"", 1))
     await a_turn(store, "r3")
     assert await known(store, "r1", "r3") == ["r3"]
@@ -303,6 +313,11 @@ class _Node:
     size: int
     used: int
     ended: bool = False
+    weight: int = 0
+
+    @property
+    def depth(self) -> int:
+        return 1 if self.parent is None else self.parent.depth + 1
 
 
 @dataclass
@@ -331,6 +346,11 @@ class _Model:
     def size(self, nodes: dict[str, _Node]) -> int:
         return sum(node.size + self.overhead for node in nodes.values())
 
+    def too_long(self, parent: _Node | None) -> bool:
+        return parent is not None and (
+            parent.depth >= self.max_turns or parent.weight >= self.max_bytes
+        )
+
     def begin(self, name: str, parent: _Node | None, size: int) -> _Node:
         node = self.known[name] = _Node(name, parent, size, self.tick())
         if parent is not None:
@@ -340,9 +360,11 @@ class _Model:
 
     def finish(self, node: _Node, size: int) -> None:
         if self.known.get(node.name) is node and not node.ended:
-            node.ended = True
             node.size += size
+            node.weight = node.size + self.overhead + (node.parent.weight if node.parent else 0)
+            # A turn is not evicted by its own end: its client is about to go on from it.
             self.evict()
+            node.ended = True
 
     def evict(self) -> None:
         while True:
@@ -371,6 +393,10 @@ class _Pair:
             if action != "child":
                 turn, parent = None, None
             name = f"r{len(self.turns)}"
+            if self.model.too_long(parent):
+                with pytest.raises(HistoryTooLong):
+                    await self.store.begin(OURS, name, turn, TurnContent(b"." * size, b""))
+                return
             await self.store.begin(OURS, name, turn, TurnContent(b"." * size, b""))
             node = self.model.begin(name, parent, size)
             begun = await self.store.find(OURS, name)
@@ -442,12 +468,17 @@ async def test_the_bounds_hold_over_ten_thousand_turns() -> None:
         parent = None
         if handles and dice.random() < 0.9:
             parent = handles[-1] if dice.random() < 0.7 else dice.choice(handles)
-        handles.append(await a_turn(store, f"r{number}", parent, size=dice.randrange(4_000)))
+        size = dice.randrange(4_000)
+        try:
+            handles.append(await a_turn(store, f"r{number}", parent, size=size))
+        except HistoryTooLong:
+            handles.append(await a_turn(store, f"r{number}", size=size))
         del handles[:-50]
         if dice.random() < 0.2:
             await store.delete(OURS, dice.choice(handles).response_id)
         assert store.retained_turns <= max_turns
-        assert store.retained_bytes <= max_bytes
+        # A turn may go beyond by what its own answer takes.
+        assert store.retained_bytes <= max_bytes + 5_000
     assert store.retained_turns > 0
 
 
@@ -464,3 +495,14 @@ async def test_a_flood_in_one_project_pushes_nothing_of_another_out() -> None:
     for number in range(100):
         await a_turn(store, str(number), scope=Scope(project="p"))
     assert await store.find(Scope(project="q"), "r") is not None
+
+
+async def test_a_chain_at_its_bound_keeps_its_end_and_grows_no_further() -> None:
+    store = a_store(5, MANY)
+    turn = await a_turn(store, "r0")
+    for number in range(1, 5):
+        turn = await a_turn(store, f"r{number}", turn)
+    with pytest.raises(HistoryTooLong):
+        await store.begin(OURS, "r5", turn, TurnContent(b"", b""))
+    assert await store.find(OURS, "r4") is not None
+    assert store.retained_turns == 5

@@ -9,7 +9,7 @@ from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
 
-__all__ = ["calls_after", "check_calls", "open_calls"]
+__all__ = ["calls_after", "check_calls", "is_call", "open_calls"]
 
 _CALLS: Final = frozenset(
     {
@@ -29,6 +29,11 @@ _ANSWERS: Final = frozenset(f"{kind}_output" for kind in _CALLS - {"tool_search_
 _UNFINISHED: Final = frozenset(
     {ItemStatus.ITEM_STATUS_IN_PROGRESS, ItemStatus.ITEM_STATUS_INCOMPLETE}
 )
+
+
+def is_call(item: Item) -> bool:
+    """Returns whether an item is a call that its client answers, or such an answer."""
+    return item.WhichOneof("kind") in _CALLS | _ANSWERS
 
 
 def open_calls(output: Iterable[Item]) -> frozenset[str]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from antiphon.json import InvalidValue
 from antiphon.v1 import error_pb2
 
-__all__ = ["ApiError", "ErrorKind", "ErrorRow", "invalid"]
+__all__ = ["MAX_MESSAGE", "ApiError", "ErrorKind", "ErrorRow", "clamped", "invalid"]
 
 
 class ErrorRow(NamedTuple):
@@ -26,7 +26,7 @@ class ErrorRow(NamedTuple):
     """`error.code` of the JSON body, where the error itself gives none."""
 
 
-_MAX_MESSAGE: Final = 512
+MAX_MESSAGE: Final = 512
 """The longest message of an error, in bytes: gRPC refuses large metadata, which holds it thrice."""
 _MAX_NAME: Final = 256
 """The longest `param` and `code` of an error, in bytes."""
@@ -93,11 +93,11 @@ class ApiError(Exception):
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.message = _clamped(self.message, _MAX_MESSAGE)
+        self.message = clamped(self.message, MAX_MESSAGE)
         super().__init__(self.message)
         code = self.kind.value.code if self.code is None else self.code
-        self.code = None if code is None else _clamped(code, _MAX_NAME)
-        self.param = None if self.param is None else _clamped(self.param, _MAX_NAME)
+        self.code = None if code is None else clamped(code, _MAX_NAME)
+        self.param = None if self.param is None else clamped(self.param, _MAX_NAME)
 
     @property
     def body(self) -> error_pb2.ErrorResponse:
@@ -109,8 +109,13 @@ class ApiError(Exception):
         )
 
 
-def _clamped(text: str, most: int) -> str:
-    """Returns a text that takes no more than so many bytes of UTF-8."""
+def clamped(text: str, most: int) -> str:
+    """Returns a text that takes no more than so many bytes of UTF-8.
+
+    Args:
+        text: the text; what is too much of it is left out, and lone surrogates are replaced.
+        most: the number of bytes.
+    """
     encoded = text.encode(errors="replace")
     if len(encoded) > most:
         encoded = encoded[: most - 3] + b"..."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from antiphon.core.errors import MAX_MESSAGE, clamped
 from antiphon.core.event import (
     Event,
     Lifecycle,
@@ -150,7 +151,12 @@ class Sequencer:
         Args:
             end: how the backend finished.
             at: the time, in seconds since 1970.
+
+        Raises:
+            InvalidValue: the reason is none of the API's.
         """
+        if end.incomplete:
+            check(response_pb2.IncompleteDetails(reason=end.incomplete))
         self._close_all(_INCOMPLETE if end.incomplete else _COMPLETED)
         response = self._ending(end.usage)
         if end.incomplete:
@@ -167,11 +173,12 @@ class Sequencer:
         Args:
             end: why it failed.
         """
+        message = clamped(end.message, MAX_MESSAGE)
         self._close_all(_INCOMPLETE)
         response = self._ending(end.usage)
         response.status = response_pb2.RESPONSE_STATUS_FAILED
         response.error.code = end.code if end.code in _ERROR_CODES else "server_error"
-        response.error.message = end.message
+        response.error.message = message
         return response
 
     def cancel(self) -> Response:
@@ -225,9 +232,9 @@ class Sequencer:
             part = self._open_part(opened)
         text = step.text
         if text:
-            # Called on the class, it refuses what is not a string, such as bytes.
             if len(text) * 4 > self._max_event_bytes < len(text.encode()):
-                raise BackendFault("a piece of output is too large")
+                raise _too_large()
+            # Called on the class, it refuses what is not a string, such as bytes.
             if not str.isascii(text):
                 # A lone surrogate fails here, not in the middle of an encoding later.
                 text.encode()
@@ -238,6 +245,8 @@ class Sequencer:
     def _add(self, item: Item, key: str) -> _OpenItem:
         if key in self._open:
             raise BackendFault("an item is added under the key of one that is open")
+        if item.ByteSize() > self._max_event_bytes:
+            raise _too_large()
         # A backend may give the tools of its request back as those that it found.
         redact(item)
         opened = _OpenItem(len(self._output), item)
@@ -301,6 +310,10 @@ class Sequencer:
         finished.output_index = opened.index
         finished.item.CopyFrom(opened.item)
         self.events.append(MessageEvent(event))
+
+
+def _too_large() -> BackendFault:
+    return BackendFault("a piece of output is too large")
 
 
 def _fill(item: Item, opened: _OpenItem) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.usage_pb2 import InputTokensDetails, OutputTokensDetails, ResponseUsage
 
-__all__ = ["count", "count_items", "usage"]
+__all__ = ["count", "count_bytes", "count_items", "usage"]
 
 _CHARACTERS_PER_TOKEN = 4
 
@@ -17,9 +17,14 @@ def count(text: str) -> int:
     return -(-len(text) // _CHARACTERS_PER_TOKEN)
 
 
+def count_bytes(size: int) -> int:
+    """Estimates the tokens of an item by the size of what it says, in bytes."""
+    return -(-size // _CHARACTERS_PER_TOKEN)
+
+
 def count_items(items: Iterable[Item]) -> int:
     """Estimates the tokens of items by the size of what they say."""
-    return sum(-(-item.ByteSize() // _CHARACTERS_PER_TOKEN) for item in items)
+    return sum(count_bytes(item.ByteSize()) for item in items)
 
 
 def usage(input_tokens: int, output_tokens: int) -> ResponseUsage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from antiphon.core.calls import is_call
 from antiphon.core.ids import item_id
 from antiphon.stores.protocol import StoredItem, Turn, TurnContent
 from antiphon.v1.item_pb2 import Item, ItemList
@@ -124,14 +125,17 @@ def _complete(body: Any) -> None:
         body.status = ItemStatus.ITEM_STATUS_COMPLETED
 
 
-def stored_items(items: Sequence[Item], owner: str) -> list[StoredItem]:
+def stored_items(items: Sequence[Item], owner: str, response_id: str = "") -> list[StoredItem]:
     """Returns items as a conversation keeps them, each with its id.
 
     Args:
         items: the items, which are changed.
         owner: the id of the response or the request that they came with.
+        response_id: the response that they are of, or "".
     """
     return [
-        StoredItem(identified(item, owner, index), item.SerializeToString())
+        StoredItem(
+            identified(item, owner, index), item.SerializeToString(), response_id, is_call(item)
+        )
         for index, item in enumerate(items)
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from antiphon.core.calls import calls_after
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.ids import check_id, new_id
 from antiphon.core.page import PageRequest, take_page
@@ -60,8 +59,8 @@ class Conversations:
         items = list(plain_items(request.items))
         state = ConversationState(
             conversation.SerializeToString(),
-            _unique(stored_items(items, conversation.id), frozenset()),
-            calls_after(frozenset(), items),
+            # Their ids do not follow from one that the client chose, which may be of any length.
+            _unique(stored_items(items, new_id("item")), frozenset()),
         )
         try:
             await self._store.create_conversation(scope, conversation.id, state)
@@ -110,9 +109,7 @@ class Conversations:
             items = list(plain_items(request.items))
             known = frozenset(item.id for item in state.items)
             added = _unique(stored_items(items, new_id("item")), known)
-            calls = calls_after(state.open_calls, items)
-            appended = Appended(conversation_id, added, calls)
-            if not await self._store.append_items(scope, appended):
+            if not await self._store.append_items(scope, Appended(conversation_id, added)):
                 raise conversation_not_found(conversation_id)
         return item_page(items, [item.id for item in added], has_more=False)
 
@@ -145,9 +142,7 @@ class Conversations:
         check_id(item_id, "item_id")
         async with self._store.lock_conversation(scope, conversation_id):
             state = await self._find(scope, conversation_id)
-            rest = [Item.FromString(item.data) for item in state.items if item.id != item_id]
-            calls = calls_after(frozenset(), rest)
-            if not await self._store.delete_item(scope, conversation_id, item_id, calls):
+            if not await self._store.delete_item(scope, conversation_id, item_id):
                 raise _item_not_found(item_id)
         return Conversation.FromString(state.data)
 

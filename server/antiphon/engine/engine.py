@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from antiphon.backends.protocol import Backend, Call, Models
-from antiphon.core.calls import calls_after, check_calls, open_calls
+from antiphon.core.calls import check_calls, open_calls
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.event import Event, Snapshot
 from antiphon.core.ids import check_id, new_id, owner_of
@@ -17,7 +17,7 @@ from antiphon.core.output import Failed
 from antiphon.core.page import PageRequest, take_page
 from antiphon.core.request import check_request, conversation_of, input_items, new_response
 from antiphon.core.scope import Scope
-from antiphon.core.tokens import count_items
+from antiphon.core.tokens import count_bytes, count_items
 from antiphon.engine.context import (
     context_items,
     history_items,
@@ -28,7 +28,15 @@ from antiphon.engine.context import (
 from antiphon.engine.conversations import conversation_not_found, item_page
 from antiphon.engine.reader import EventReader, Replay
 from antiphon.engine.run import Keeping, Run
-from antiphon.stores.protocol import Appended, ConversationState, Store, Turn, TurnContent, TurnEnd
+from antiphon.stores.protocol import (
+    Appended,
+    ConversationState,
+    HistoryTooLong,
+    Store,
+    Turn,
+    TurnContent,
+    TurnEnd,
+)
 from antiphon.v1 import response_pb2
 from antiphon.v1.item_pb2 import Item, ItemList, ItemPage
 from antiphon.v1.response_pb2 import Response
@@ -74,9 +82,11 @@ class _Job:
     parent: Turn | None
     conversation_id: str
     replayable: bool
+    incarnation: int
+    """Which conversation of that id."""
     context_tokens: int = 0
-    waiting: frozenset[str] = frozenset()
-    """The ids of the conversation's calls that waited for an answer when the run had its turn."""
+    position: int = 0
+    """The place in the conversation that came next when the run had its turn."""
 
 
 class Engine:
@@ -140,9 +150,12 @@ class Engine:
             raise ApiError(ErrorKind.MODEL_NOT_FOUND, message, "model")
         parent = await self._parent(scope, request)
         conversation_id = conversation_of(request)
+        incarnation = 0
         if conversation_id:
-            await self._conversation(scope, conversation_id)
-        job = self._job(scope, request, parent, conversation_id)
+            incarnation = await self._store.conversation_incarnation(scope, conversation_id)
+            if not incarnation:
+                raise conversation_not_found(conversation_id)
+        job = self._job(scope, request, parent, conversation_id, incarnation)
         await self._resolve(job)
         # Asked after the last wait: what starts from here on, `close` sees.
         if self._draining:
@@ -194,8 +207,11 @@ class Engine:
             )
             raise ApiError(ErrorKind.NOT_NOW, message, "stream")
         run = self._runs.get((scope, response_id))
-        if run is not None and not run.over:
-            return run.reader(after + 1)
+        if run is not None:
+            # Until it is forgotten, the run knows of events that are still being stored.
+            reader = run.reader(after + 1)
+            await reader.fetch_trimmed()
+            return reader
         events = await self._store.read_events(scope, response_id, after + 1)
         if events is None:
             message = "The events of this response are no longer kept."
@@ -258,13 +274,14 @@ class Engine:
         """
         turn = await self._find(scope, response_id)
         items = await self._context(scope, turn)
-        ids = [identified(item, response_id, index) for index, item in enumerate(items)]
+        # A client may repeat items of its history; an id is listed once, so that it is a cursor.
+        named: dict[str, Item] = {}
+        for index, item in enumerate(items):
+            named.setdefault(identified(item, response_id, index), item)
+        ids = list(named)
         page = take_page(ids, asked)
-        return item_page(
-            [items[place] for place in page.places],
-            [ids[place] for place in page.places],
-            has_more=page.has_more,
-        )
+        chosen = [ids[place] for place in page.places]
+        return item_page([named[each] for each in chosen], chosen, has_more=page.has_more)
 
     async def close(self, grace_seconds: float = 0.0) -> None:
         """Refuses new work, lets runs finish for a while, then ends them as failed.
@@ -291,6 +308,7 @@ class Engine:
         request: CreateResponseRequest,
         parent: Turn | None,
         conversation_id: str,
+        incarnation: int,
     ) -> _Job:
         options = self._options
         store = request.store if request.HasField("store") else options.store_by_default
@@ -303,9 +321,17 @@ class Engine:
         items = list(input_items(request))
         replayable = store and request.stream and (request.background or options.replay_all)
         before = parent.tokens if parent is not None else 0
-        job = _Job(scope, request, response, items, parent, conversation_id, replayable)
-        job.context_tokens = before + count_items(items)
-        return job
+        return _Job(
+            scope,
+            request,
+            response,
+            items,
+            parent,
+            conversation_id,
+            replayable,
+            incarnation,
+            before + count_items(items),
+        )
 
     def _run(self, job: _Job, backend: Backend) -> Run:
         turn = None
@@ -333,13 +359,16 @@ class Engine:
     async def _prepare_conversation(self, job: _Job) -> Call:
         """Reads the conversation when it is the run's turn: what ran before is in it."""
         state = await self._conversation(job.scope, job.conversation_id)
-        job.waiting = state.open_calls
-        check_calls(job.items, state.open_calls)
-        before = [Item.FromString(item.data) for item in state.items]
-        job.context_tokens += count_items(before)
+        if state.incarnation != job.incarnation:
+            raise conversation_not_found(job.conversation_id)
+        _check_ids(job, state)
+        calls = [Item.FromString(item.data) for item in state.items if item.calls]
+        check_calls(job.items, open_calls(calls))
+        job.context_tokens += sum(count_bytes(len(item.data)) for item in state.items)
+        job.position = state.position
 
         async def history() -> Sequence[Item]:
-            return before
+            return [Item.FromString(item.data) for item in state.items]
 
         return Call(job.request, job.response.id, job.items, history, job.context_tokens)
 
@@ -350,21 +379,26 @@ class Engine:
             content = TurnContent(
                 ItemList(items=job.items).SerializeToString(), job.response.SerializeToString()
             )
-            await store.begin(
-                scope,
-                response_id,
-                job.parent,
-                content,
-                conversation_id=job.conversation_id,
-                replayable=job.replayable,
-            )
+            try:
+                await store.begin(
+                    scope,
+                    response_id,
+                    job.parent,
+                    content,
+                    conversation_id=job.conversation_id,
+                    replayable=job.replayable,
+                )
+            except HistoryTooLong:
+                message = "The history of this response is as long as the server keeps any."
+                raise ApiError(ErrorKind.NOT_NOW, message, "previous_response_id") from None
 
         async def finish(final: Response) -> None:
             end = TurnEnd(
                 final.SerializeToString(),
                 job.context_tokens + final.usage.output_tokens,
-                open_calls(final.output),
+                open_calls([*job.items, *final.output]),
                 _appended(job, final),
+                job.position,
             )
             await store.finish(scope, response_id, end)
 
@@ -384,7 +418,11 @@ class Engine:
         most = self._options.concurrent_runs
         if most is not None and self._running[project] >= most:
             message = f"Too many responses are running at once; at most {most} may."
-            raise ApiError(ErrorKind.RATE_LIMIT, message, retry_after=1)
+            headers = {
+                "x-ratelimit-limit-runs": str(most),
+                "x-ratelimit-remaining-runs": "0",
+            }
+            raise ApiError(ErrorKind.RATE_LIMIT, message, retry_after=1, headers=headers)
         self._running[project] += 1
 
     def _over(self, key: tuple[Scope, str]) -> None:
@@ -393,27 +431,35 @@ class Engine:
 
     async def _resolve(self, job: _Job) -> None:
         """Puts the items in the place of the references to them."""
+        known: dict[str, dict[str, Item]] = {}
         for index, item in enumerate(job.items):
-            if item.HasField("item_reference"):
-                found = await self._referenced(job, item.item_reference.id)
-                if found is None:
-                    message = f"'input[{index}]' refers to an item that was not found."
-                    raise ApiError(ErrorKind.NOT_FOUND, message, f"input[{index}].id")
-                item.CopyFrom(found)
+            if not item.HasField("item_reference"):
+                continue
+            item_id = item.item_reference.id
+            check_id(item_id, f"input[{index}].id")
+            # The id tells the response that the item is of; each of those is read once.
+            owner = owner_of(item_id, self._options.response_prefix)
+            if owner not in known:
+                known[owner] = await self._items_of(job, owner)
+                await asyncio.sleep(0)
+            found = known[owner].get(item_id)
+            if found is None:
+                message = f"'input[{index}]' refers to an item that was not found."
+                raise ApiError(ErrorKind.NOT_FOUND, message, f"input[{index}].id")
+            item.CopyFrom(found)
 
-    async def _referenced(self, job: _Job, item_id: str) -> Item | None:
-        """Finds an item by its id: it tells the response that the item is of."""
-        check_id(item_id, "input")
-        turn = await self._store.find(job.scope, owner_of(item_id, self._options.response_prefix))
-        found: Sequence[Item] = ()
+    async def _items_of(self, job: _Job, owner: str) -> dict[str, Item]:
+        """Reads the items of a response by their ids, or those of the job's conversation."""
+        turn = await self._store.find(job.scope, owner)
         if turn is not None:
             content = await turn.read()
             own = named_items(ItemList.FromString(content.input).items, turn.response_id)
-            found = [*own, *Response.FromString(content.response).output]
-        elif job.conversation_id:
+            output = Response.FromString(content.response).output
+            return {identified(item, "", 0): item for item in [*own, *output]}
+        if job.conversation_id:
             state = await self._conversation(job.scope, job.conversation_id)
-            found = [Item.FromString(each.data) for each in state.items if each.id == item_id]
-        return next((each for each in found if identified(each, "", 0) == item_id), None)
+            return {item.id: Item.FromString(item.data) for item in state.items}
+        return {}
 
     # What is there already.
 
@@ -455,14 +501,12 @@ class Engine:
         content = await turn.read()
         own = named_items(ItemList.FromString(content.input).items, turn.response_id)
         state = await self._store.find_conversation(scope, turn.conversation_id)
-        before: list[Item] = []
-        mine = {identified(item, turn.response_id, index) for index, item in enumerate(own)}
-        for stored in state.items if state is not None else ():
-            if stored.id in mine:
-                # From here on the conversation holds this turn and what came after it.
-                break
-            before.append(Item.FromString(stored.data))
-        return [*before, *own]
+        if state is None or state.incarnation != turn.incarnation:
+            return own
+        # What came in later is no context of this turn, which may have added nothing itself.
+        position = turn.position if turn.ended else state.position
+        before = (each for each in state.items if each.position < position)
+        return [*(Item.FromString(each.data) for each in before), *own]
 
 
 def _appended(job: _Job, final: Response) -> Appended | None:
@@ -473,9 +517,18 @@ def _appended(job: _Job, final: Response) -> Appended | None:
     )
     if not job.conversation_id or not finished:
         return None
-    items = [*stored_items(job.items, job.response.id), *stored_items(final.output, final.id)]
-    calls = calls_after(job.waiting, [*job.items, *final.output])
-    return Appended(job.conversation_id, items, calls)
+    items = [*job.items, *final.output]
+    return Appended(job.conversation_id, stored_items(items, final.id, final.id))
+
+
+def _check_ids(job: _Job, state: ConversationState) -> None:
+    """Refuses input whose ids are taken: an id of a conversation names one item."""
+    known = {item.id: item.data for item in state.items}
+    for index, item in enumerate(stored_items(job.items, job.response.id)):
+        # An item that is repeated as it is, or was referred to, stays where it is.
+        if known.setdefault(item.id, item.data) != item.data:
+            message = f"'input[{index}].id' is the id of another item of the conversation."
+            raise ApiError(ErrorKind.ALREADY_EXISTS, message, f"input[{index}].id")
 
 
 def _not_found(response_id: str) -> ApiError:

@@ -45,18 +45,31 @@ class Reader:
         owner: whether the run's own client reads.
     """
 
-    __slots__ = ("_run", "owner", "position")
+    __slots__ = ("_run", "_trimmed", "owner", "position")
 
     def __init__(self, run: Run, position: int, *, owner: bool) -> None:
         self._run = run
+        self._trimmed: Replay | None = None
         self.position = position
         self.owner = owner
+
+    async def fetch_trimmed(self) -> None:
+        """Fetches the events that have left the log, before they leave the store too.
+
+        From then on the log keeps what this reader has not read.
+        """
+        trimmed = await self._run.trimmed_from(self.position)
+        self._trimmed = Replay(trimmed) if trimmed else None
 
     async def read(self, seconds: float | None = None) -> Sequence[Event] | None:
         """Waits for the next events; see `EventReader`."""
         run = self._run
         while True:
-            events = await run.events_from(self.position)
+            if self._trimmed is not None:
+                events = await self._trimmed.read() or ()
+                self._trimmed = None if self._trimmed.at_end else self._trimmed
+            else:
+                events = run.events_from(self.position)
             if events:
                 self.position = events[-1].sequence_number + 1
                 return events

@@ -13,9 +13,9 @@ import structlog
 
 from antiphon.backends.protocol import Backend, Call
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.event import Event, Snapshot, StoredEvent
+from antiphon.core.event import Event, Snapshot
 from antiphon.core.output import Failed, Finished, Step
-from antiphon.core.sequencer import Sequencer
+from antiphon.core.sequencer import BackendFault, Sequencer
 from antiphon.engine.reader import Reader
 from antiphon.v1 import response_pb2
 from antiphon.v1.response_pb2 import Response
@@ -131,7 +131,9 @@ class Run:
         limit = loop.call_later(self._max_seconds, self.stop, _TOO_LONG)
         self._over.add_done_callback(lambda _: limit.cancel())
         if self.background:
-            await self._begin_in_background()
+            self._driver = loop.create_task(self._begin_and_drive())
+            # A client that leaves meanwhile changes nothing: what it asked for is being stored.
+            await asyncio.shield(self._accepted)
             return
         self._driver = loop.create_task(self._drive())
         timer = loop.call_later(accept_seconds, self._begin_unaccepted)
@@ -148,15 +150,15 @@ class Run:
         """Whether nothing that the backend still says counts."""
         return self._ending
 
-    async def _begin_in_background(self) -> None:
+    async def _begin_and_drive(self) -> None:
         try:
             await self._begin()
-        except BaseException:
-            self._ending = True
-            self._over.set_result(None)
-            raise
-        if not self._ending:
-            self._driver = asyncio.get_running_loop().create_task(self._drive())
+        except Exception as error:  # noqa: BLE001 - a store may raise anything
+            if not self._ending:
+                self._ending = True
+                await self._end(_BROKEN, error)
+            return
+        await self._drive()
 
     async def result(self) -> Snapshot:
         """Waits for the final response; a client that stops waiting stops its run."""
@@ -199,53 +201,64 @@ class Run:
         await asyncio.shield(self._over)
 
     async def _drive(self) -> None:
-        """Drives the backend to its end; every way out of it gives the run its one end."""
-        refusal: BaseException | None = None
-        end: End = CANCELLED
+        """Has the run's work done when it is its turn, which it keeps to its end."""
+        if isinstance(self._turn, nullcontext):
+            await self._work()
+            return
         try:
             async with self._turn:
+                # In a task of its own: a backend that ignores its cancellation, or that takes long
+                # to be closed, must not keep others from having their turn.
+                work = asyncio.get_running_loop().create_task(self._work())
                 try:
-                    end = await self._consume_detached()
-                except ApiError as error:
-                    refusal, end = error, Failed(error.code or "server_error", error.message)
-                except Exception as error:  # noqa: BLE001 - a backend may raise anything
-                    _log.exception("backend failed", response_id=self.response_id)
-                    refusal, end = error, _BROKEN
-                if not self._ending:
-                    self._ending = True
-                    # The turn is kept until the answer is stored: the next run builds on it.
-                    await self._end(end, refusal)
+                    await asyncio.wait([work, self._over], return_when=asyncio.FIRST_COMPLETED)
+                except asyncio.CancelledError:
+                    work.cancel()
+                    raise
         except asyncio.CancelledError:
             self.stop(CANCELLED)
             raise
 
-    async def _consume_detached(self) -> Finished | Failed:
-        if isinstance(self._turn, nullcontext):
-            return await self._consume()
-        # A backend that ignores its cancellation must not keep others from having their turn.
-        task = asyncio.get_running_loop().create_task(self._consume())
+    async def _work(self) -> None:
+        """Drives the backend to its end; every way out of it gives the run its one end."""
+        refusal: Exception | None = None
+        end: End
+        steps: AsyncIterator[Sequence[Step]] | None = None
         try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        return task.result()
-
-    async def _consume(self) -> Finished | Failed:
-        steps = self._backend.respond(await self._prepare())
-        try:
-            return await self._read(steps)
+            try:
+                steps = self._backend.respond(await self._prepare())
+                end = await self._read(steps)
+            except ApiError as error:
+                refusal, end = error, Failed(error.code or "server_error", error.message)
+            except BaseException as error:
+                if self._is_stop(error):
+                    self.stop(CANCELLED)
+                    raise
+                _log.exception("backend failed", response_id=self.response_id)
+                refusal, end = _refusal(error), _BROKEN
+            if not self._ending:
+                self._ending = True
+                await self._end(end, refusal)
         finally:
+            # Afterwards: a backend that does not come to its end does not keep back its answer.
             await self._close(steps)
 
-    async def _close(self, steps: AsyncIterator[Sequence[Step]]) -> None:
-        """Tells a backend that nothing more is asked of it; its answer is given already."""
-        close = getattr(steps, "aclose", None)
-        if close is None:
-            return
+    def _is_stop(self, error: BaseException) -> bool:
+        """Whether an exception is not the backend's, but how its task is stopped."""
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            return task is not None and task.cancelling() > 0
+        return isinstance(error, GeneratorExit) and self._ending
+
+    async def _close(self, steps: AsyncIterator[Sequence[Step]] | None) -> None:
+        """Tells a backend that nothing more is asked of it."""
         try:
-            await close()
-        except Exception:  # noqa: BLE001 - a backend may raise anything
+            close = getattr(steps, "aclose", None)
+            if close is not None:
+                await close()
+        except BaseException as error:
+            if self._is_stop(error):
+                raise
             _log.exception("backend failed when it was closed", response_id=self.response_id)
 
     async def _read(self, steps: AsyncIterator[Sequence[Step]]) -> Finished | Failed:
@@ -287,6 +300,8 @@ class Run:
 
     def _begin_unaccepted(self) -> None:
         """Begins the answer although the backend has not accepted yet."""
+        if self._ending:
+            return
         self._open().add_done_callback(self._stop_unopened)
 
     def _stop_unopened(self, opening: asyncio.Task[None]) -> None:
@@ -341,13 +356,23 @@ class Run:
         except Exception:  # noqa: BLE001 - and a store too
             # What is not stored must not be told as if it were.
             _log.exception("response not stored", response_id=self.response_id)
-            response.status = response_pb2.RESPONSE_STATUS_FAILED
-            response.ClearField("completed_at")
-            response.error.code = "server_error"
-            response.error.message = "The response could not be stored."
+            await self._store_failure(response)
         sequencer.end(response)
         self._result.set_result(sequencer.snapshot)
         await self._publish()
+
+    async def _store_failure(self, response: Response) -> None:
+        """Makes a response that could not be stored a failed one, and tries to store that."""
+        response.status = response_pb2.RESPONSE_STATUS_FAILED
+        response.ClearField("completed_at")
+        response.ClearField("incomplete_details")
+        response.error.code = "server_error"
+        response.error.message = "The response could not be stored."
+        try:
+            if self._keeping is not None:
+                await self._keeping.finish(response)
+        except Exception:  # noqa: BLE001 - the store is out of order: its operator is told
+            _log.exception("failure not stored", response_id=self.response_id)
 
     def _final(self, end: End) -> Response:
         if isinstance(end, Finished):
@@ -359,12 +384,13 @@ class Run:
         keeping = self._keeping
         if keeping is not None and keeping.append is not None:
             events = self._log[self._stored - self._trimmed :]
-            self._stored += len(events)
             if events:
                 try:
                     await keeping.append(events, self._sequencer.ended)
                 except Exception:  # noqa: BLE001 - the live readers are told all the same
                     _log.exception("events not stored", response_id=self.response_id)
+                # Counted only now: if the run is cancelled meanwhile, its end stores them.
+                self._stored += len(events)
         waiters = self._waiters
         if waiters:
             self._waiters = []
@@ -373,7 +399,8 @@ class Run:
                     waiter.set_result(True)
         readable = len(self._log)
         if readable >= _TRIM_EVENTS:
-            slowest = min((r.position for r in self._readers), default=self._trimmed + readable)
+            # A reader may be ahead of the run: it waits for events to come.
+            slowest = min([self.length, *(reader.position for reader in self._readers)])
             if slowest - self._trimmed >= _TRIM_EVENTS:
                 del self._log[: slowest - self._trimmed]
                 self._trimmed = slowest
@@ -397,14 +424,16 @@ class Run:
         self._readers.append(reader)
         return reader
 
-    async def events_from(self, position: int) -> Sequence[Event]:
+    def events_from(self, position: int) -> Sequence[Event]:
         """Returns the next events from a position in the log, at most a batch of them."""
         start = position - self._trimmed
-        if start < 0:
-            read = self._keeping.read if self._keeping is not None else None
-            stored = await read(position) if read is not None else None
-            return [StoredEvent(data) for data in (stored or ())[:_BATCH_EVENTS]]
         return self._log[start : start + _BATCH_EVENTS]
+
+    async def trimmed_from(self, position: int) -> Sequence[bytes]:
+        """Returns the serialised events from a position on that have left the log."""
+        if position >= self._trimmed or self._keeping is None or self._keeping.read is None:
+            return ()
+        return (await self._keeping.read(position) or ())[: self._trimmed - position]
 
     @property
     def length(self) -> int:
@@ -428,13 +457,17 @@ class Run:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[bool] = loop.create_future()
         self._waiters.append(waiter)
-        if seconds is None:
-            return bool(await waiter)
-        timer = loop.call_later(seconds, _time_up, waiter)
+        timer = loop.call_later(seconds, _time_up, waiter) if seconds is not None else None
+        woken = False
         try:
-            return bool(await waiter)
+            woken = await waiter
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
+            # A silent run may be waited for by any number of readers that come and go.
+            if not woken and waiter in self._waiters:
+                self._waiters.remove(waiter)
+        return woken
 
     def leave(self, reader: Reader) -> None:
         """Forgets a reader."""
@@ -442,6 +475,13 @@ class Run:
             self._readers.remove(reader)
         if reader.owner and not self.background:
             self.cancel()
+
+
+def _refusal(error: BaseException) -> Exception:
+    """Returns an exception as one that a caller can be given."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+        return error
+    return BackendFault("the backend stopped")
 
 
 def _time_up(waiter: asyncio.Future[bool]) -> None:

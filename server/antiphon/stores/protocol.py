@@ -12,6 +12,7 @@ __all__ = [
     "AlreadyExists",
     "Appended",
     "ConversationState",
+    "HistoryTooLong",
     "Store",
     "StoredItem",
     "Turn",
@@ -22,6 +23,10 @@ __all__ = [
 
 class AlreadyExists(Exception):
     """The id is taken in this scope."""
+
+
+class HistoryTooLong(Exception):
+    """The history to continue fills the bounds by itself."""
 
 
 class TurnContent(NamedTuple):
@@ -39,6 +44,12 @@ class StoredItem(NamedTuple):
     id: str
     data: bytes
     """A serialised `Item`."""
+    response_id: str = ""
+    """The response that it is of, or ""."""
+    calls: bool = False
+    """Whether it is a call of a tool or an answer to one."""
+    position: int = 0
+    """Its place among all items that the conversation ever had; the store gives it."""
 
 
 class Appended(NamedTuple):
@@ -46,8 +57,7 @@ class Appended(NamedTuple):
 
     conversation_id: str
     items: Sequence[StoredItem]
-    open_calls: frozenset[str]
-    """The ids of the calls that wait for an answer once the items are added."""
+    """The items. One whose id is there already is not added again."""
 
 
 class ConversationState(NamedTuple):
@@ -57,8 +67,10 @@ class ConversationState(NamedTuple):
     """A serialised `Conversation`."""
     items: Sequence[StoredItem]
     """Its items, oldest first."""
-    open_calls: frozenset[str]
-    """The ids of the calls that wait for an answer."""
+    incarnation: int = 0
+    """What tells it from one that had its id before and was deleted."""
+    position: int = 0
+    """The place that its next item will have."""
 
 
 class TurnEnd(NamedTuple):
@@ -72,6 +84,8 @@ class TurnEnd(NamedTuple):
     """The ids of the completed calls that the next turn has to answer."""
     appended: Appended | None = None
     """What the turn adds to a conversation, in the same step."""
+    position: int = 0
+    """The place in the conversation that came next when the turn read it."""
 
 
 class Turn(Protocol):
@@ -96,6 +110,14 @@ class Turn(Protocol):
     @property
     def conversation_id(self) -> str:
         """The conversation whose items came before this turn, or ""."""
+
+    @property
+    def incarnation(self) -> int:
+        """The `ConversationState.incarnation` of that conversation as the turn began."""
+
+    @property
+    def position(self) -> int:
+        """The place in its conversation that came next when the turn read it, once it has ended."""
 
     @property
     def replayable(self) -> bool:
@@ -133,6 +155,7 @@ class Store(Protocol):
 
         Raises:
             AlreadyExists: the id is taken.
+            HistoryTooLong: the parent's history leaves no place for another turn.
         """
 
     async def finish(self, scope: Scope, response_id: str, end: TurnEnd) -> bool:
@@ -142,7 +165,7 @@ class Store(Protocol):
             scope: whose it is.
             response_id: the response's id.
             end: how it ended. What it adds to a conversation is added in the same step, if the
-                conversation is there.
+                conversation that it began in is there.
 
         Returns:
             Whether it was written: False if the turn is gone or final already.
@@ -229,6 +252,14 @@ class Store(Protocol):
             conversation_id: its id.
         """
 
+    async def conversation_incarnation(self, scope: Scope, conversation_id: str) -> int:
+        """Returns the incarnation of a conversation, or 0 if there is none.
+
+        Args:
+            scope: whose it is.
+            conversation_id: its id.
+        """
+
     async def update_conversation(self, scope: Scope, conversation_id: str, data: bytes) -> bool:
         """Replaces what a conversation says of itself.
 
@@ -252,28 +283,24 @@ class Store(Protocol):
             Whether there was one.
         """
 
-    async def append_items(self, scope: Scope, appended: Appended, response_id: str = "") -> bool:
+    async def append_items(self, scope: Scope, appended: Appended) -> bool:
         """Adds items to the end of a conversation, all of them or none.
 
         Args:
             scope: whose it is.
             appended: what to add, and to which conversation.
-            response_id: the response that the items are of, or "".
 
         Returns:
             Whether there was one.
         """
 
-    async def delete_item(
-        self, scope: Scope, conversation_id: str, item_id: str, open_calls: frozenset[str]
-    ) -> bool:
+    async def delete_item(self, scope: Scope, conversation_id: str, item_id: str) -> bool:
         """Deletes an item of a conversation.
 
         Args:
             scope: whose it is.
             conversation_id: the conversation's id.
             item_id: the item's id.
-            open_calls: the ids of the calls that wait for an answer without it.
 
         Returns:
             Whether there was one.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Final
 
 from antiphon.core.scope import Scope
@@ -19,14 +21,14 @@ Key = tuple[Scope, str]
 class _Conversation:
     """A conversation, with its items in order."""
 
-    __slots__ = ("data", "items", "open_calls", "size", "used_at")
+    __slots__ = ("data", "incarnation", "items", "position", "size", "used_at")
 
-    def __init__(self, state: ConversationState) -> None:
-        self.data = state.data
-        self.items: dict[str, tuple[bytes, str]] = {}
-        """By id, the serialised item and the id of the response it is of."""
-        self.open_calls = state.open_calls
-        self.size = len(state.data) + _OVERHEAD
+    def __init__(self, data: bytes, incarnation: int) -> None:
+        self.data = data
+        self.incarnation = incarnation
+        self.items: dict[str, StoredItem] = {}
+        self.position = 0
+        self.size = len(data) + _OVERHEAD
         self.used_at = 0.0
 
 
@@ -44,6 +46,7 @@ class ConversationMemory:
         self._max_bytes = max_bytes
         self._ttl = ttl_seconds
         self._conversations: OrderedDict[Key, _Conversation] = OrderedDict()
+        self._incarnations = itertools.count(1)
         self._bytes = 0
 
     @property
@@ -60,11 +63,11 @@ class ConversationMemory:
         """Adds a conversation; raises AlreadyExists if the id is taken."""
         if self._use(key, now) is not None:
             raise AlreadyExists
-        conversation = _Conversation(state)
+        conversation = _Conversation(state.data, next(self._incarnations))
         conversation.used_at = now
         self._conversations[key] = conversation
         self._bytes += conversation.size
-        self._extend(conversation, Appended(key[1], state.items, state.open_calls), "")
+        self._extend(conversation, state.items)
         self._evict()
 
     def find(self, key: Key, now: float) -> ConversationState | None:
@@ -72,8 +75,17 @@ class ConversationMemory:
         conversation = self._use(key, now)
         if conversation is None:
             return None
-        items = [StoredItem(name, data) for name, (data, _) in conversation.items.items()]
-        return ConversationState(conversation.data, items, conversation.open_calls)
+        return ConversationState(
+            conversation.data,
+            list(conversation.items.values()),
+            conversation.incarnation,
+            conversation.position,
+        )
+
+    def incarnation(self, key: Key, now: float) -> int:
+        """Returns the incarnation of a conversation, or 0 if there is none."""
+        conversation = self._use(key, now)
+        return 0 if conversation is None else conversation.incarnation
 
     def update(self, key: Key, data: bytes, now: float) -> bool:
         """Replaces what a conversation says of itself."""
@@ -85,31 +97,36 @@ class ConversationMemory:
         self._evict()
         return True
 
-    def delete(self, key: Key) -> bool:
+    def delete(self, key: Key, now: float) -> bool:
         """Deletes a conversation."""
+        self._expire(now)
+        return self._drop(key)
+
+    def _drop(self, key: Key) -> bool:
         conversation = self._conversations.pop(key, None)
         if conversation is None:
             return False
         self._bytes -= conversation.size
         return True
 
-    def append(self, scope: Scope, appended: Appended, response_id: str, now: float) -> bool:
-        """Adds items."""
+    def append(
+        self, scope: Scope, appended: Appended, now: float, incarnation: int | None = None
+    ) -> bool:
+        """Adds items; if an incarnation is given, to that one alone."""
         conversation = self._use((scope, appended.conversation_id), now)
-        if conversation is None:
+        if conversation is None or incarnation not in (None, conversation.incarnation):
             return False
-        self._extend(conversation, appended, response_id)
+        self._extend(conversation, appended.items)
         self._evict()
         return True
 
-    def delete_item(self, key: Key, item_id: str, open_calls: frozenset[str], now: float) -> bool:
+    def delete_item(self, key: Key, item_id: str, now: float) -> bool:
         """Deletes an item."""
         conversation = self._use(key, now)
         item = conversation.items.pop(item_id, None) if conversation is not None else None
         if conversation is None or item is None:
             return False
-        conversation.open_calls = open_calls
-        self._grow(conversation, -len(item[0]) - _OVERHEAD)
+        self._grow(conversation, -len(item.data) - _OVERHEAD)
         return True
 
     def prune(self, key: Key, response_id: str) -> None:
@@ -117,18 +134,18 @@ class ConversationMemory:
         conversation = self._conversations.get(key)
         if conversation is None:
             return
-        of_response = [
-            name for name, (_, owner) in conversation.items.items() if owner == response_id
-        ]
-        for name in of_response:
-            data, _ = conversation.items.pop(name)
-            self._grow(conversation, -len(data) - _OVERHEAD)
+        items = list(conversation.items.values())
+        for item in items:
+            if item.response_id == response_id:
+                del conversation.items[item.id]
+                self._grow(conversation, -len(item.data) - _OVERHEAD)
 
-    def _extend(self, conversation: _Conversation, appended: Appended, response_id: str) -> None:
-        for item in appended.items:
-            conversation.items[item.id] = (item.data, response_id)
-            self._grow(conversation, len(item.data) + _OVERHEAD)
-        conversation.open_calls = appended.open_calls
+    def _extend(self, conversation: _Conversation, items: Sequence[StoredItem]) -> None:
+        for item in items:
+            if item.id not in conversation.items:
+                conversation.items[item.id] = item._replace(position=conversation.position)
+                conversation.position += 1
+                self._grow(conversation, len(item.data) + _OVERHEAD)
 
     def _grow(self, conversation: _Conversation, size: int) -> None:
         conversation.size += size
@@ -147,10 +164,10 @@ class ConversationMemory:
             key, conversation = next(iter(self._conversations.items()))
             if conversation.used_at + self._ttl > now:
                 return
-            self.delete(key)
+            self._drop(key)
 
     def _evict(self) -> None:
         while self._conversations and (
             len(self._conversations) > self._max_conversations or self._bytes > self._max_bytes
         ):
-            self.delete(next(iter(self._conversations)))
+            self._drop(next(iter(self._conversations)))

@@ -108,17 +108,20 @@ class MemoryStore:
     ) -> None:
         project = self._project(scope)
         key = (scope, response_id)
-        project.turns.begin(key, parent, content, conversation_id, replayable=replayable)
+        turn = project.turns.begin(key, parent, content, conversation_id, replayable=replayable)
+        if conversation_id:
+            conversation = (scope, conversation_id)
+            turn.incarnation = project.conversations.incarnation(conversation, self._clock())
         if replayable:
             project.events.open(key)
 
     async def finish(self, scope: Scope, response_id: str, end: TurnEnd) -> bool:
         project = self._project(scope)
         now = self._clock()
-        written = project.turns.finish((scope, response_id), end, now)
-        if written and end.appended is not None:
-            project.conversations.append(scope, end.appended, response_id, now)
-        return written
+        turn = project.turns.finish((scope, response_id), end, now)
+        if turn is not None and end.appended is not None:
+            project.conversations.append(scope, end.appended, now, turn.incarnation)
+        return turn is not None
 
     async def find(self, scope: Scope, response_id: str) -> Turn | None:
         return self._project(scope).turns.find((scope, response_id), self._clock())
@@ -162,20 +165,21 @@ class MemoryStore:
     ) -> ConversationState | None:
         return self._project(scope).conversations.find((scope, conversation_id), self._clock())
 
+    async def conversation_incarnation(self, scope: Scope, conversation_id: str) -> int:
+        conversations = self._project(scope).conversations
+        return conversations.incarnation((scope, conversation_id), self._clock())
+
     async def update_conversation(self, scope: Scope, conversation_id: str, data: bytes) -> bool:
         conversations = self._project(scope).conversations
         return conversations.update((scope, conversation_id), data, self._clock())
 
     async def delete_conversation(self, scope: Scope, conversation_id: str) -> bool:
-        return self._project(scope).conversations.delete((scope, conversation_id))
-
-    async def append_items(self, scope: Scope, appended: Appended, response_id: str = "") -> bool:
         conversations = self._project(scope).conversations
-        return conversations.append(scope, appended, response_id, self._clock())
+        return conversations.delete((scope, conversation_id), self._clock())
 
-    async def delete_item(
-        self, scope: Scope, conversation_id: str, item_id: str, open_calls: frozenset[str]
-    ) -> bool:
+    async def append_items(self, scope: Scope, appended: Appended) -> bool:
+        return self._project(scope).conversations.append(scope, appended, self._clock())
+
+    async def delete_item(self, scope: Scope, conversation_id: str, item_id: str) -> bool:
         conversations = self._project(scope).conversations
-        key = (scope, conversation_id)
-        return conversations.delete_item(key, item_id, open_calls, self._clock())
+        return conversations.delete_item((scope, conversation_id), item_id, self._clock())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from antiphon.core.scope import Scope
-from antiphon.stores.protocol import AlreadyExists, Turn, TurnContent, TurnEnd
+from antiphon.stores.protocol import AlreadyExists, HistoryTooLong, Turn, TurnContent, TurnEnd
 
 __all__ = ["MemoryTurn", "TurnMemory"]
 
@@ -28,11 +28,14 @@ class MemoryTurn:
     __slots__ = (
         "children",
         "conversation_id",
+        "depth",
         "ended",
+        "incarnation",
         "input",
         "key",
         "known",
         "open_calls",
+        "position",
         "previous",
         "queued",
         "replayable",
@@ -40,6 +43,7 @@ class MemoryTurn:
         "retained",
         "tokens",
         "used",
+        "weight",
     )
 
     def __init__(
@@ -53,6 +57,12 @@ class MemoryTurn:
     ) -> None:
         self.key = key
         self.conversation_id = conversation_id
+        self.incarnation = 0
+        self.position = 0
+        self.depth: int = 1 if previous is None else previous.depth + 1
+        """The number of turns of the history."""
+        self.weight = 0
+        """The bytes of the history up to the end of this turn, once it has ended."""
         self.replayable = replayable
         self.previous = previous
         self.input = content.input
@@ -133,12 +143,16 @@ class TurnMemory:
         conversation_id: str,
         *,
         replayable: bool,
-    ) -> None:
-        """Adds a turn; raises AlreadyExists if the id is taken."""
+    ) -> MemoryTurn:
+        """Adds a turn and returns it; raises AlreadyExists or HistoryTooLong."""
         if key in self._turns:
             raise AlreadyExists
         if parent is not None and not isinstance(parent, MemoryTurn):
             raise TypeError("the parent is of another store")
+        if parent is not None and (
+            parent.depth >= self._max_turns or parent.weight >= self._max_bytes
+        ):
+            raise HistoryTooLong
         turn = MemoryTurn(key, parent, content, conversation_id, replayable=replayable)
         turn.used = next(self._ticks)
         self._turns[key] = turn
@@ -146,23 +160,27 @@ class TurnMemory:
         if parent is not None:
             parent.used = turn.used
         self._evict()
+        return turn
 
-    def finish(self, key: Key, end: TurnEnd, now: float) -> bool:
-        """Makes a turn final; returns whether it was there and not final."""
+    def finish(self, key: Key, end: TurnEnd, now: float) -> MemoryTurn | None:
+        """Makes a turn final, and returns it if it was there and not final."""
         turn = self._turns.get(key)
         if turn is None or turn.ended:
-            return False
+            return None
         self._bytes += len(end.response) - len(turn.response)
         turn.response = end.response
         turn.tokens = end.tokens
         turn.open_calls = end.open_calls
+        turn.position = end.position
+        turn.weight = turn.size + (turn.previous.weight if turn.previous is not None else 0)
         turn.ended = True
         if self._ttl is not None:
             self._expiring[key] = now + self._ttl
             self._expire(now)
-        self._queue(turn)
+        # In line after the eviction: its client is about to hear of it, and may go on from it.
         self._evict()
-        return True
+        self._queue(turn)
+        return turn
 
     def find(self, key: Key, now: float) -> MemoryTurn | None:
         """Finds a turn and counts it as used."""

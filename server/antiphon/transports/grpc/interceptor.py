@@ -73,6 +73,6 @@ def _guard(behaviour: Behaviour, method: str, read: Reader | None) -> Behaviour:
             metadata = dict(context.invocation_metadata() or ())
             request_id = metadata.get("x-request-id", "")
             _log.exception("call failed", method=method, request_id=request_id)
-            await context.abort(grpc.StatusCode.INTERNAL, "The server had an error.")
+            await refuse(context, ApiError(ErrorKind.INTERNAL, "The server had an error."))
 
     return guarded

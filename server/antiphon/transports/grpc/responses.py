@@ -6,7 +6,7 @@ from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.engine.engine import Engine
 from antiphon.engine.reader import EventReader
 from antiphon.transports.grpc.call import entered
-from antiphon.transports.grpc.status import Context, refuse
+from antiphon.transports.grpc.status import Context
 from antiphon.transports.identity import Gate
 from antiphon.transports.paging import page_request
 from antiphon.v1 import responses_service_pb2 as pb
@@ -81,15 +81,18 @@ class ResponsesServicer(ResponsesServiceServicer):
     async def CompactResponse(
         self, request: pb.CompactResponseRequest, context: Context
     ) -> CompactedResponse:
-        await refuse(context, _NOT_BUILT)
+        async with entered(self._gate, request, context):
+            raise _not_built()
 
     async def CountInputTokens(
         self, request: pb.CountInputTokensRequest, context: Context
     ) -> pb.CountInputTokensResponse:
-        await refuse(context, _NOT_BUILT)
+        async with entered(self._gate, request, context):
+            raise _not_built()
 
 
-_NOT_BUILT = ApiError(ErrorKind.NOT_BUILT, "This operation is not built yet.")
+def _not_built() -> ApiError:
+    return ApiError(ErrorKind.NOT_BUILT, "This operation is not built yet.")
 
 
 async def _send(reader: EventReader, context: Context) -> None:
