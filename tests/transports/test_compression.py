@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 import zlib
 from collections.abc import Callable
 
@@ -120,6 +121,18 @@ async def test_what_grows_beyond_the_cap_is_413(coding: str, compress: Compress,
     told = answer.refusal
     assert (told.status, told.code) == ("413", "request_too_large")
     assert str(CAP) in told.message
+
+
+@each_coding
+def test_a_bomb_takes_no_more_memory_than_the_cap(coding: str, compress: Compress) -> None:
+    bomb = compress(bytes(100 * CAP))
+    tracemalloc.start()
+    try:
+        refused(bomb, coding)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 * CAP
 
 
 @pytest.mark.parametrize(("coding", "compress"), [("gzip", gzip.compress), ("zstd", zstd)])
