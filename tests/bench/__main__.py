@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -34,7 +35,10 @@ SECTIONS: Final[dict[str, Callable[[bool], Iterator[Figure]]]] = {
 
 
 def main() -> None:
-    """Runs the sections that are asked for, and prints one table."""
+    """Runs the sections that are asked for, and prints one table.
+
+    The exit status is 1 if a section could not be measured, whatever the figures are.
+    """
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument(
         "--only",
@@ -49,10 +53,16 @@ def main() -> None:
     arguments = parser.parse_args()
     begun = time.monotonic()
     print(table.machine(), table.header(), sep="\n\n", flush=True)
+    failed = False
     for name in arguments.only or SECTIONS:
-        for figure in SECTIONS[name](arguments.quick):
-            print(table.line(figure), flush=True)
+        try:
+            for figure in SECTIONS[name](arguments.quick):
+                print(table.line(figure), flush=True)
+        except Exception as error:  # noqa: BLE001 - the other sections are worth having
+            failed = True
+            print(f"{name}: not measured: {error}", flush=True)
     print(f"\n{time.monotonic() - begun:.0f} s in all")
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

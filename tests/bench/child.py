@@ -8,12 +8,14 @@ import resource
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Literal
 
+import psutil
 import uvloop
 
-__all__ = ["LoopName", "Serve", "Started", "serving", "worker"]
+__all__ = ["LoopName", "Serve", "Server", "Started", "serving", "worker"]
 
 LoopName = Literal["asyncio", "uvloop"]
 
@@ -41,12 +43,31 @@ def _allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server in a process of its own.
+
+    Args:
+        port: the port of its gateway.
+        process: the server's own process, without the gateway's.
+    """
+
+    port: int
+    process: psutil.Process
+
+    @property
+    def processor_seconds(self) -> float:
+        """The processor's time that it has taken since its start."""
+        times = self.process.cpu_times()
+        return float(times.user + times.system)
+
+
 @contextmanager
 def serving(
     serve: Serve,
     loop: LoopName = "uvloop",
-) -> Iterator[int]:
-    """Runs a server in a process of its own, and yields its port.
+) -> Iterator[Server]:
+    """Runs a server in a process of its own.
 
     Args:
         serve: the server.
@@ -59,8 +80,8 @@ def serving(
     try:
         if not ours.poll(_START_SECONDS):
             raise TimeoutError("the server did not start")
-        port: int = ours.recv()
-        yield port
+        assert process.pid is not None
+        yield Server(ours.recv(), psutil.Process(process.pid))
     finally:
         ours.close()
         process.join(_STOP_SECONDS)

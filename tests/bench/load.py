@@ -13,12 +13,13 @@ from typing import TypeVar, cast
 
 import uvloop
 
-__all__ = ["Job", "Result", "Watch", "run", "watch"]
+__all__ = ["Delays", "Job", "Result", "UnexpectedAnswerError", "Watch", "run", "watch"]
 
 _HEAD_END = b"\r\n\r\n"
 _BODY_END = b"\r\n0\r\n\r\n"
 _EVENT = b"event: "
 _KEPT = max(len(_BODY_END), len(_EVENT)) - 1
+_TIMER_SECONDS = 0.01
 _MOMENT = re.compile(rb'"delta":"(\d+)"')
 
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -216,6 +217,7 @@ class Watch:
         body: the body of each request.
         streams: the number of streams.
         ramp_seconds: the time over which they are opened, so that they do not tick as one.
+        open_seconds: how long to wait then for all of them to be open.
         seconds: how long to watch them, all being open.
     """
 
@@ -223,22 +225,37 @@ class Watch:
     body: bytes
     streams: int
     ramp_seconds: float
+    open_seconds: float
     seconds: float
 
 
-def watch(job: Watch) -> list[float]:
-    """Watches streams, and returns the delay of each event, in seconds.
+@dataclass(slots=True)
+class Delays:
+    """What a watch has seen.
+
+    Args:
+        events: by how much each event came after its moment, in seconds.
+        timers: by how much the generator's own timers were late: what the machine alone adds.
+    """
+
+    events: list[float] = field(default_factory=list)
+    timers: list[float] = field(default_factory=list)
+
+
+def watch(job: Watch) -> Delays:
+    """Watches streams.
 
     Args:
         job: which streams.
 
     Raises:
-        UnexpectedAnswerError: an answer was not 200, or not chunked.
+        UnexpectedAnswerError: an answer was not 200 or not chunked, or the streams were not open
+            in time.
     """
     return uvloop.run(_watch(job))
 
 
-async def _watch(job: Watch) -> list[float]:
+async def _watch(job: Watch) -> Delays:
     request = _request(job.port, job.body)
     watching = _Watching(asyncio.get_running_loop().create_future(), job.streams)
     pause = job.ramp_seconds / job.streams
@@ -246,11 +263,15 @@ async def _watch(job: Watch) -> list[float]:
     for _ in range(job.streams):
         clients.append(await _connect(job.port, _Watcher(watching, request)))
         await asyncio.sleep(pause)
-    await asyncio.wait({watching.all_open})
-    if not watching.all_open.exception():
-        watching.delays.clear()
-        # A failure ends the watching early.
-        await asyncio.wait({watching.failed}, timeout=job.seconds)
+    await asyncio.wait({watching.all_open}, timeout=job.open_seconds)
+    if not watching.all_open.done():
+        watching.fail(UnexpectedAnswerError("not all streams have begun in time"))
+    watching.delays.events.clear()
+    until = time.monotonic() + job.seconds
+    # A failure ends the watching early.
+    while not watching.failed.done() and (due := time.monotonic() + _TIMER_SECONDS) < until:
+        await asyncio.wait({watching.failed}, timeout=_TIMER_SECONDS)
+        watching.delays.timers.append(time.monotonic() - due)
     for client in clients:
         client.close()
     return watching.result()
@@ -262,7 +283,7 @@ class _Watching:
     def __init__(self, all_open: asyncio.Future[None], streams: int) -> None:
         self.all_open = all_open
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.delays: list[float] = []
+        self.delays = Delays()
         self._missing = streams
 
     def opened(self) -> None:
@@ -271,11 +292,12 @@ class _Watching:
             self.all_open.set_result(None)
 
     def fail(self, error: Exception) -> None:
-        for future in (self.all_open, self.failed):
-            if not future.done():
-                future.set_exception(error)
+        if not self.failed.done():
+            self.failed.set_exception(error)
+        if not self.all_open.done():
+            self.all_open.set_result(None)
 
-    def result(self) -> list[float]:
+    def result(self) -> Delays:
         if self.failed.done():
             self.failed.result()
         return self.delays
@@ -315,7 +337,7 @@ class _Watcher(asyncio.Protocol):
         if moments and not self._ticking:
             self._ticking = True
             self._watching.opened()
-        self._watching.delays.extend((now - int(moment)) / 1e9 for moment in moments)
+        self._watching.delays.events.extend((now - int(moment)) / 1e9 for moment in moments)
         self._rest = data[data.rfind(b"\n") + 1 :]
 
     def connection_lost(self, exc: Exception | None) -> None:

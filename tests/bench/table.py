@@ -55,8 +55,9 @@ def machine() -> str:
     return (
         f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}, "
         f"{versions}\n"
-        "The server, Envoy and the load generator share these cores, so that every rate is that "
-        "of all three together."
+        f"Load average before: {os.getloadavg()[0]:.1f}. The server, Envoy and the load generator "
+        "share these cores with\nwhatever else runs, so that every rate is that of all of them "
+        "together; compare ratios."
     )
 
 
