@@ -266,6 +266,8 @@ class App:
         try:
             await self._health.enter_graceful_shutdown()
             await self._engine.close(self._settings.grace_seconds)
+            if self._gateway is not None:
+                await self._gateway.flush()
             await self._server.stop(_GRACE_SECONDS)
         finally:
             if self._gateway is not None:

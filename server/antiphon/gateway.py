@@ -40,6 +40,9 @@ HEADER_LIMIT: Final = 60 * 1024
 """What the names and values of a request's headers may take together, in bytes."""
 
 _MAX_HEADERS: Final = 100
+
+_POLL_SECONDS: Final = 0.01
+"""Time between two questions to Envoy, which cannot be told to say when."""
 _MAX_CALLS: Final = 100_000
 
 # What `antiphon serve` changes in envoy.yaml, as it stands there.
@@ -181,6 +184,8 @@ class Gateway:
         concurrency: How many threads serve connections; as many as there are cores if unset.
         log: Gets each line of Envoy's log, which has warnings and worse, and failed requests.
         start_timeout: How long Envoy may take to be ready, in seconds.
+        flush_timeout: How long clients may take to read what is on its way to them when Envoy is
+            stopped, in seconds.
         stop_timeout: How long Envoy may take to end before it is killed, in seconds.
     """
 
@@ -192,6 +197,7 @@ class Gateway:
         concurrency: int | None = None,
         log: Callable[[str], None] | None = None,
         start_timeout: float = 10.0,
+        flush_timeout: float = 5.0,
         stop_timeout: float = 5.0,
     ) -> None:
         self._config = config
@@ -199,6 +205,7 @@ class Gateway:
         self._concurrency = concurrency or os.cpu_count() or 1
         self._log = log or _to_stderr
         self._start_timeout = start_timeout
+        self._flush_timeout = flush_timeout
         self._stop_timeout = stop_timeout
         # The log of the start, which is only told if there is no clear reason for a failure.
         self._held: deque[str] | None = deque(maxlen=50)
@@ -268,6 +275,23 @@ class Gateway:
         """Stop listening; connections that are open go on, one not yet accepted is reset."""
         if self._directory is not None and self._process and self._process.returncode is None:
             await asyncio.to_thread(_ask, self._directory / _SOCKET, "POST", "/drain_listeners")
+
+    async def flush(self) -> None:
+        """Wait, for a while, until no answer is on its way.
+
+        Before the server or Envoy is stopped: either drops what it still holds as it ends.
+        """
+        if self._directory is None or self._process is None or self._port is None:
+            return
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._flush_timeout
+        while loop.time() < until and self._process.returncode is None:
+            told = None
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                told = await asyncio.to_thread(_ask, self._directory / _SOCKET, "GET", "/stats")
+            if told is None or all(line.endswith(b": 0") for line in told.splitlines()):
+                return
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def stop(self) -> None:
         """End Envoy, and with it every connection that is open; do nothing if it has ended."""
@@ -380,7 +404,7 @@ async def _listening_port(admin_socket: Path) -> int:
         with contextlib.suppress(OSError, http.client.HTTPException):
             if await asyncio.to_thread(_ask, admin_socket, "GET", "/ready") is not None:
                 break
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(_POLL_SECONDS)
     answer = await asyncio.to_thread(_ask, admin_socket, "GET", "/listeners?format=json")
     (listener,) = json.loads(answer or b"")["listener_statuses"]
     return int(listener["local_address"]["socket_address"]["port_value"])
