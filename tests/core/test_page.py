@@ -55,7 +55,7 @@ def test_a_cursor_is_an_element_of_the_list(param: str) -> None:
     with pytest.raises(ApiError) as caught:
         take_page(IDS, PageRequest(**{param: "hunter2"}))  # type: ignore[arg-type]
     error = caught.value
-    assert (error.kind, error.param) == (ErrorKind.INVALID_VALUE, param)
+    assert (error.kind, error.param) == (ErrorKind.NOT_FOUND, param)
     assert "hunter2" not in error.message
 
 

@@ -70,4 +70,4 @@ def _place(ids: Sequence[str], cursor: str, param: str) -> int:
         return ids.index(cursor)
     except ValueError:
         message = f"'{param}' is not the id of an item of this list."
-        raise ApiError(ErrorKind.INVALID_VALUE, message, param, "invalid_value") from None
+        raise ApiError(ErrorKind.NOT_FOUND, message, param) from None
