@@ -309,7 +309,9 @@ async def test_a_bad_parameter_of_a_listing_is_refused(query: Json, param: str) 
     error = await refused(
         house, "ListConversationItems", query=query, conversation_id=conversation_id
     )
-    assert (error["status"], error["param"]) == (400, param)
+    # A cursor is the id of an item: one that is not there is not found.
+    status = 404 if param in ("after", "before") else 400
+    assert (error["status"], error["param"]) == (status, param)
 
 
 async def test_what_else_to_include_is_accepted() -> None:
@@ -861,7 +863,7 @@ async def test_refusals_are_the_same_over_grpc() -> None:
                 conversations.ListConversationItems(
                     pb.ListConversationItemsRequest(conversation_id="c1", after="msg_x")
                 ),
-                "INVALID_ARGUMENT",
+                "NOT_FOUND",
                 "after",
             ),
             (
