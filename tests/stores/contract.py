@@ -293,7 +293,7 @@ class StoreContract:
         free = asyncio.Event()
 
         async def hold(name: str) -> None:
-            async with store.lock_conversation(OURS, "c1"):
+            async with store.lock_conversation(OURS, "c1", 1):
                 order.append(f"{name} begins")
                 await free.wait()
                 order.append(f"{name} ends")
@@ -307,16 +307,16 @@ class StoreContract:
         self, store: Store
     ) -> None:
         async def wait_for_it() -> None:
-            async with store.lock_conversation(OURS, "c1"):
+            async with store.lock_conversation(OURS, "c1", 1):
                 raise AssertionError("it has given up")
 
-        async with store.lock_conversation(OURS, "c1"):
+        async with store.lock_conversation(OURS, "c1", 1):
             waiting = asyncio.create_task(wait_for_it())
             await asyncio.sleep(0)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
-        async with store.lock_conversation(OURS, "c1"):
+        async with store.lock_conversation(OURS, "c1", 1):
             pass
 
     @pytest.mark.parametrize("theirs", SCOPES, ids=str)
@@ -324,8 +324,8 @@ class StoreContract:
         self, store: Store, theirs: Scope
     ) -> None:
         async with (
-            store.lock_conversation(OURS, "c1"),
-            store.lock_conversation(OURS, "c2"),
-            store.lock_conversation(theirs, "c1"),
+            store.lock_conversation(OURS, "c1", 1),
+            store.lock_conversation(OURS, "c2", 1),
+            store.lock_conversation(theirs, "c1", 1),
         ):
             pass

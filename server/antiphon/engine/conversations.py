@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.ids import check_id, new_id
@@ -103,9 +104,7 @@ class Conversations:
             request: the request, checked.
         """
         conversation_id = request.conversation_id
-        check_id(conversation_id, "conversation_id")
-        async with self._store.lock_conversation(scope, conversation_id):
-            state = await self._find(scope, conversation_id)
+        async with self._locked(scope, conversation_id) as state:
             items = list(plain_items(request.items))
             known = frozenset(item.id for item in state.items)
             added = _unique(stored_items(items, new_id("item")), known)
@@ -140,11 +139,20 @@ class Conversations:
         """Deletes an item and returns its conversation; raises ApiError if there is none."""
         check_id(conversation_id, "conversation_id")
         check_id(item_id, "item_id")
-        async with self._store.lock_conversation(scope, conversation_id):
-            state = await self._find(scope, conversation_id)
+        async with self._locked(scope, conversation_id) as state:
             if not await self._store.delete_item(scope, conversation_id, item_id):
                 raise _item_not_found(item_id)
         return Conversation.FromString(state.data)
+
+    @asynccontextmanager
+    async def _locked(self, scope: Scope, conversation_id: str) -> AsyncIterator[ConversationState]:
+        """Yields a conversation when it is its caller's turn to work on it."""
+        found = await self._find(scope, conversation_id)
+        async with self._store.lock_conversation(scope, conversation_id, found.incarnation):
+            state = await self._find(scope, conversation_id)
+            if state.incarnation != found.incarnation:
+                raise conversation_not_found(conversation_id)
+            yield state
 
     async def _find(self, scope: Scope, conversation_id: str) -> ConversationState:
         check_id(conversation_id, "conversation_id")

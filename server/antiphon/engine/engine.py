@@ -337,7 +337,7 @@ class Engine:
         turn = None
         prepare = self._prepare_chain
         if job.conversation_id:
-            turn = self._store.lock_conversation(job.scope, job.conversation_id)
+            turn = self._store.lock_conversation(job.scope, job.conversation_id, job.incarnation)
             prepare = self._prepare_conversation
         return Run(
             job.response,

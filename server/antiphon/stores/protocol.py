@@ -219,13 +219,14 @@ class Store(Protocol):
         """
 
     def lock_conversation(
-        self, scope: Scope, conversation_id: str
+        self, scope: Scope, conversation_id: str, incarnation: int
     ) -> AbstractAsyncContextManager[object]:
         """Returns what lets one holder at a time work on a conversation, in the order they ask.
 
         Args:
             scope: whose it is.
             conversation_id: the conversation's id.
+            incarnation: which of those that had the id: one does not wait for another.
         """
 
     async def create_conversation(

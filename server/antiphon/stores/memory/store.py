@@ -73,7 +73,9 @@ class MemoryStore:
         self._bounds = bounds if bounds is not None else Bounds()
         self._clock = clock
         self._projects: dict[str, _Project] = {}
-        self._locks: WeakValueDictionary[tuple[Scope, str], asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[Scope, str, int], asyncio.Lock] = (
+            WeakValueDictionary()
+        )
 
     @property
     def retained_turns(self) -> int:
@@ -147,8 +149,10 @@ class MemoryStore:
     ) -> Sequence[bytes] | None:
         return self._project(scope).events.read((scope, response_id), start, self._clock())
 
-    def lock_conversation(self, scope: Scope, conversation_id: str) -> asyncio.Lock:
-        key = (scope, conversation_id)
+    def lock_conversation(
+        self, scope: Scope, conversation_id: str, incarnation: int
+    ) -> asyncio.Lock:
+        key = (scope, conversation_id, incarnation)
         lock = self._locks.get(key)
         if lock is None:
             lock = self._locks[key] = asyncio.Lock()
