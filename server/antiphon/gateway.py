@@ -289,7 +289,7 @@ class Gateway:
             told = None
             with contextlib.suppress(OSError, http.client.HTTPException):
                 told = await asyncio.to_thread(_ask, self._directory / _SOCKET, "GET", "/stats")
-            if told is None or all(line.endswith(b": 0") for line in told.splitlines()):
+            if told is not None and all(line.endswith(b": 0") for line in told.splitlines()):
                 return
             await asyncio.sleep(_POLL_SECONDS)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
@@ -49,7 +49,7 @@ def _guarded(handler: Handler, method: str) -> Handler:
         behaviour, make = handler.unary_stream, grpc.unary_stream_rpc_method_handler
     else:
         return handler
-    if not asyncio.iscoroutinefunction(behaviour):
+    if not inspect.iscoroutinefunction(behaviour):
         return handler
     # Messages are read in the guard: grpc.aio would tell the client the exception of its reader.
     return make(
