@@ -22,6 +22,8 @@ __all__ = ["decode"]
 
 M = TypeVar("M", bound=ProtoMessage)
 
+_lenient: dict[type[ProtoMessage], Function] = {}
+
 _EXPECTED: Final = {
     "string": "a string",
     "bool": "a boolean",
@@ -97,14 +99,26 @@ def decode(message: type[M], body: bytes | str, *, strict: bool = False) -> M:
         InvalidValue: the document is not JSON, or a value is not what the schema accepts.
     """
     value = raw.parse(body)
+    read = _lenient.get(message) if not strict else None
+    if read is None:
+        read = _outermost_reader(message, value, strict=strict)
+    fields: dict[str, Any] = read(value)
+    return message(**fields)
+
+
+def _outermost_reader(message: type[ProtoMessage], value: Any, *, strict: bool) -> Function:
+    """Returns the function that reads a whole document; a lenient one is kept by its class."""
     descriptor = descriptor_of(message)
     shape = plan(descriptor)
     if strict and shape.union is None and isinstance(value, dict):
         _refuse(value, frozenset(shape.keys))
     # What a union's members are, only its arms know: they refuse the others themselves.
-    outermost = not strict or shape.union is None
-    fields: dict[str, Any] = _scope[_reader(descriptor, outermost=outermost)](value)
-    return message(**fields)
+    name = _reader(descriptor, outermost=not strict or shape.union is None)
+    if not strict:
+        # Looked up at every call: the first one replaces the function by its real self.
+        _lenient[message] = lambda document: _scope[name](document)
+    read: Function = _scope[name]
+    return read
 
 
 def _reader(descriptor: Descriptor, *, outermost: bool = False) -> str:
