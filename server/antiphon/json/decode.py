@@ -100,25 +100,23 @@ def decode(message: type[M], body: bytes | str, *, strict: bool = False) -> M:
     """
     value = raw.parse(body)
     read = _lenient.get(message) if not strict else None
-    if read is None:
-        read = _outermost_reader(message, value, strict=strict)
-    fields: dict[str, Any] = read(value)
+    if read is not None:
+        return message(**read(value))
+    name = _outermost(descriptor_of(message), value, strict=strict)
+    fields: dict[str, Any] = _scope[name](value)
+    if not strict:
+        # The first call has put the real function in the place of the one that makes it.
+        _lenient[message] = _scope[name]
     return message(**fields)
 
 
-def _outermost_reader(message: type[ProtoMessage], value: Any, *, strict: bool) -> Function:
-    """Returns the function that reads a whole document; a lenient one is kept by its class."""
-    descriptor = descriptor_of(message)
+def _outermost(descriptor: Descriptor, value: Any, *, strict: bool) -> str:
+    """Returns the name of the function that reads a whole document."""
     shape = plan(descriptor)
     if strict and shape.union is None and isinstance(value, dict):
         _refuse(value, frozenset(shape.keys))
     # What a union's members are, only its arms know: they refuse the others themselves.
-    name = _reader(descriptor, outermost=not strict or shape.union is None)
-    if not strict:
-        # Looked up at every call: the first one replaces the function by its real self.
-        _lenient[message] = lambda document: _scope[name](document)
-    read: Function = _scope[name]
-    return read
+    return _reader(descriptor, outermost=not strict or shape.union is None)
 
 
 def _reader(descriptor: Descriptor, *, outermost: bool = False) -> str:
