@@ -16,9 +16,10 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 from tests.bench import table
 from tests.bench.mapping import mapping
 from tests.bench.memory import chain, memory, store
+from tests.bench.replay import replay
 from tests.bench.start import start
 from tests.bench.table import Figure
-from tests.bench.traffic import create, fanout, stream
+from tests.bench.traffic import background, create, fanout, stream
 
 __all__ = ["SECTIONS", "main"]
 
@@ -30,6 +31,8 @@ SECTIONS: Final[dict[str, Callable[[bool], Iterator[Figure]]]] = {
     "chain": chain,
     "store": store,
     "fanout": fanout,
+    "background": background,
+    "replay": replay,
     "start": start,
 }
 

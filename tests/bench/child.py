@@ -61,6 +61,11 @@ class Server:
         times = self.process.cpu_times()
         return float(times.user + times.system)
 
+    @property
+    def resident_bytes(self) -> int:
+        """The memory that it has."""
+        return int(self.process.memory_info().rss)
+
 
 @contextmanager
 def serving(

@@ -12,7 +12,7 @@ from tests.bench.child import Server, serving, worker
 from tests.bench.load import Job, Result, Watch, run, watch
 from tests.bench.table import Figure
 
-__all__ = ["create", "fanout", "stream"]
+__all__ = ["background", "create", "fanout", "stream"]
 
 _CONNECTIONS: Final = 16
 _FRAMING_EVENTS: Final = 8
@@ -123,21 +123,38 @@ def fanout(quick: bool) -> Iterator[Figure]:
     Args:
         quick: whether to measure just enough to see that it works.
     """
+    yield from _fan(quick, background=False)
+
+
+def background(quick: bool) -> Iterator[Figure]:
+    """Yields the same for background runs with a reader each, and the memory that each takes.
+
+    Args:
+        quick: whether to measure just enough to see that it works.
+    """
+    yield from _fan(quick, background=True)
+
+
+def _fan(quick: bool, *, background: bool) -> Iterator[Figure]:
     streams, ramp, seconds = (50, 0.5, 1.5) if quick else (2000, 3.0, 6.0)
+    name = "background" if background else "fan-out"
     with serving(servers.antiphon) as server, worker() as generator:
         job = Watch(
             port=server.port,
-            body=_body(model="ticks", input="Begin.", stream=True),
+            body=_body(model="ticks", input="Begin.", stream=True, background=background),
             streams=streams,
             ramp_seconds=ramp,
             open_seconds=20.0,
             seconds=seconds,
         )
+        before = server.resident_bytes
         delays = generator.submit(watch, job).result()
+        # The runs of the background are still there when their readers have left.
+        grown = server.resident_bytes - before
     events = delays.events
     median, own = statistics.median(events) * 1e3, _percentile(delays.timers, 99) * 1e3
     yield Figure(
-        name=f"fan-out: event delay, p99, {streams:,} streams",
+        name=f"{name}: event delay, p99, {streams:,} streams",
         value=_percentile(events, 99) * 1e3,
         unit="ms",
         least=100,
@@ -146,6 +163,14 @@ def fanout(quick: bool) -> Iterator[Figure]:
         detail=f"median {median:.1f} ms, {len(events) / seconds:,.0f} events/s; "
         f"a timer of the generator's own: p99 {own:.1f} ms",
     )
+    if background:
+        yield Figure(
+            name=f"background: memory of each of {streams:,} streams",
+            value=max(grown, 0) / streams / 1024,
+            unit="KB",
+            better="less",
+            detail="of the server's process, its run, its reader and its connection's share",
+        )
 
 
 def _body(**members: Any) -> bytes:
