@@ -8,10 +8,40 @@ from typing import Final
 
 from antiphon.core.errors import ApiError, ErrorKind
 
-__all__ = ["MAX_LENGTH", "check_id", "item_id", "new_id", "output_item_id", "owner_of"]
+__all__ = [
+    "MAX_LENGTH",
+    "check_id",
+    "is_id",
+    "item_id",
+    "new_id",
+    "output_item_id",
+    "owner_of",
+    "prefix_of",
+]
 
 MAX_LENGTH: Final = 128
 """The longest id, in characters."""
+
+_PREFIXES: Final = {
+    "message": "msg",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
+    "reasoning": "rs",
+    "web_search_call": "ws",
+    "file_search_call": "fs",
+    "code_interpreter_call": "ci",
+    "image_generation_call": "ig",
+    "computer_call": "cu",
+    "computer_call_output": "cuo",
+    "mcp_call": "mcp",
+    "mcp_list_tools": "mcpl",
+    "mcp_approval_request": "mcpr",
+    "mcp_approval_response": "mcpa",
+    "compaction": "cmp",
+}
+"""What the ids of items begin with, by kind; others begin with `item`."""
 
 _OUTPUT: Final = 0x80000
 """Added to the places of output items, so that they never have the id of an input item."""
@@ -26,6 +56,15 @@ def new_id(prefix: str) -> str:
         prefix: what the id is of, such as `resp` or `msg`.
     """
     return f"{prefix}_{secrets.token_hex(16)}"
+
+
+def prefix_of(kind: str) -> str:
+    """Returns what the ids of a kind of items begin with.
+
+    Args:
+        kind: the kind, such as `message` or `function_call`.
+    """
+    return _PREFIXES.get(kind, "item")
 
 
 def item_id(prefix: str, owner: str, index: int) -> str:
@@ -63,6 +102,11 @@ def owner_of(item: str, prefix: str) -> str:
     return f"{prefix}_{item.rpartition('_')[2][:-5]}"
 
 
+def is_id(value: str) -> bool:
+    """Returns whether a text can be an id."""
+    return _FORM.fullmatch(value) is not None
+
+
 def check_id(value: str, param: str) -> None:
     """Refuses an id that cannot exist, before any store is asked.
 
@@ -73,7 +117,7 @@ def check_id(value: str, param: str) -> None:
     Raises:
         ApiError: it is empty, too long, or has other characters than ids have.
     """
-    if not _FORM.fullmatch(value):
+    if not is_id(value):
         raise ApiError(
             ErrorKind.INVALID_VALUE,
             f"'{param}' must be an id: 1 to {MAX_LENGTH} letters, digits, '_', '.', ':' or '-'.",

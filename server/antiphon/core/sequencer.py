@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from antiphon.core.errors import MAX_MESSAGE, clamped
 from antiphon.core.event import (
@@ -14,7 +14,7 @@ from antiphon.core.event import (
     TextDeltaEvent,
     TextPart,
 )
-from antiphon.core.ids import output_item_id
+from antiphon.core.ids import output_item_id, prefix_of
 from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone, Step, TextDelta
 from antiphon.json import check, redact
 from antiphon.v1 import response_pb2
@@ -250,12 +250,10 @@ class Sequencer:
         # A backend may give the tools of its request back as those that it found.
         redact(item)
         opened = _OpenItem(len(self._output), item)
+        self._name(opened)
         if item.WhichOneof("kind") == "message":
-            message = item.message
-            if not message.id:
-                message.id = output_item_id("msg", self.snapshot.response.id, opened.index)
-            message.status = _IN_PROGRESS
-            message.content_list.SetInParent()
+            item.message.status = _IN_PROGRESS
+            item.message.content_list.SetInParent()
         check(item)
         self._open[key] = opened
         self._output.append(item)
@@ -265,6 +263,13 @@ class Sequencer:
         added.item.CopyFrom(item)
         self.events.append(MessageEvent(event))
         return opened
+
+    def _name(self, opened: _OpenItem) -> None:
+        """Gives an item an id, if its kind has any and its backend gave it none."""
+        kind = opened.item.WhichOneof("kind") or ""
+        body: Any = getattr(opened.item, kind) if kind not in ("", "unknown") else None
+        if body is not None and "id" in body.DESCRIPTOR.fields_by_name and not body.id:
+            body.id = output_item_id(prefix_of(kind), self.snapshot.response.id, opened.index)
 
     def _open_part(self, opened: _OpenItem) -> TextPart:
         if opened.item.WhichOneof("kind") != "message":

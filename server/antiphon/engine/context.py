@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from antiphon.core.calls import is_call
-from antiphon.core.ids import item_id
+from antiphon.core.ids import is_id, item_id, prefix_of
 from antiphon.stores.protocol import StoredItem, Turn, TurnContent
 from antiphon.v1.item_pb2 import Item, ItemList
 from antiphon.v1.item_status_pb2 import ItemStatus
 from antiphon.v1.response_pb2 import Response
 
 __all__ = ["context_items", "history_items", "identified", "named_items", "stored_items"]
-
-_PREFIXES = {
-    "message": "msg",
-    "function_call": "fc",
-    "function_call_output": "fco",
-    "custom_tool_call": "ctc",
-    "custom_tool_call_output": "ctco",
-    "reasoning": "rs",
-    "web_search_call": "ws",
-    "file_search_call": "fs",
-    "code_interpreter_call": "ci",
-    "image_generation_call": "ig",
-    "computer_call": "cu",
-    "computer_call_output": "cuo",
-    "mcp_call": "mcp",
-    "mcp_list_tools": "mcpl",
-    "mcp_approval_request": "mcpr",
-    "mcp_approval_response": "mcpa",
-    "compaction": "cmp",
-}
-"""What the ids of items begin with, by kind; others begin with `item`."""
 
 
 async def turns(last: Turn | None) -> list[TurnContent]:
@@ -105,9 +85,10 @@ def identified(item: Item, owner: str, index: int) -> str:
         index: its place there.
     """
     kind = item.WhichOneof("kind") or ""
-    made = item_id(_PREFIXES.get(kind, "item"), owner, index)
+    made = item_id(prefix_of(kind), owner, index)
     if kind == "unknown":
-        return made
+        told = json.loads(item.unknown).get("id")
+        return told if isinstance(told, str) and is_id(told) else made
     body: Any = getattr(item, kind)
     if "id" not in body.DESCRIPTOR.fields_by_name:
         return made

@@ -437,29 +437,36 @@ class Engine:
                 continue
             item_id = item.item_reference.id
             check_id(item_id, f"input[{index}].id")
-            # The id tells the response that the item is of; each of those is read once.
-            owner = owner_of(item_id, self._options.response_prefix)
-            if owner not in known:
-                known[owner] = await self._items_of(job, owner)
-                await asyncio.sleep(0)
-            found = known[owner].get(item_id)
+            found = None
+            # The id tells the response that the item is of, unless its client chose it: then it
+            # is looked for in the history. Each of those is read once.
+            for owner in (owner_of(item_id, self._options.response_prefix), ""):
+                if owner not in known:
+                    known[owner] = await self._items_of(job, owner)
+                    await asyncio.sleep(0)
+                found = known[owner].get(item_id)
+                if found is not None:
+                    break
             if found is None:
                 message = f"'input[{index}]' refers to an item that was not found."
                 raise ApiError(ErrorKind.NOT_FOUND, message, f"input[{index}].id")
             item.CopyFrom(found)
 
     async def _items_of(self, job: _Job, owner: str) -> dict[str, Item]:
-        """Reads the items of a response by their ids, or those of the job's conversation."""
-        turn = await self._store.find(job.scope, owner)
-        if turn is not None:
-            content = await turn.read()
-            own = named_items(ItemList.FromString(content.input).items, turn.response_id)
-            output = Response.FromString(content.response).output
-            return {identified(item, "", 0): item for item in [*own, *output]}
-        if job.conversation_id:
+        """Reads the items of a response by their ids, or those of the history if it is ""."""
+        if not owner and job.conversation_id:
             state = await self._conversation(job.scope, job.conversation_id)
             return {item.id: Item.FromString(item.data) for item in state.items}
-        return {}
+        turn = await self._store.find(job.scope, owner) if owner else job.parent
+        if turn is None:
+            return {}
+        content = await turn.read()
+        output = Response.FromString(content.response).output
+        if owner:
+            own = named_items(ItemList.FromString(content.input).items, turn.response_id)
+        else:
+            own = await context_items(turn)
+        return {identified(item, "", 0): item for item in [*own, *output]}
 
     # What is there already.
 
