@@ -41,7 +41,8 @@ Event = dict[str, Any]
 DONE: Final = b"data: [DONE]\n\n"
 TERMINAL: Final = frozenset({"response.completed", "response.failed", "response.incomplete"})
 
-_COMMAND: Final = (sys.executable, "-m", "antiphon.cli", "serve")
+_PYTHON: Final = (sys.executable, "-m")
+_COMMAND: Final = (*_PYTHON, "antiphon.cli", "serve")
 _HANGING_SECONDS: Final = 60
 
 
@@ -56,12 +57,18 @@ class Server:
     Args:
         arguments: the arguments of the command.
         environment: variables on top of this process's, which lends none of its `ANTIPHON_*`.
+        module: the module that is run.
     """
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        module: str = "antiphon.cli",
+    ) -> None:
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - see _end
         self.process = subprocess.Popen(
-            (*_COMMAND, *arguments),
+            (*_PYTHON, module, "serve", *arguments),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._log,

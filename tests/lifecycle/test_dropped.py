@@ -15,6 +15,7 @@ from antiphon.core.output import Accepted, Finished, Step, TextDelta
 from antiphon.engine.engine import EngineOptions
 from antiphon.stores.memory import Bounds, MemoryStore
 from antiphon.transports.rest.message import RestReply
+from antiphon.transports.rest.sse import KEEP_ALIVE
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest, StreamResponseEventsRequest
 from tests.lifecycle.desk import Asked, Desk
 from tests.lifecycle.house import LONG_SECONDS, MODEL, House, Json, settled, texts_of
@@ -40,8 +41,8 @@ async def leave(reply: RestReply) -> None:
 
 
 async def read(reply: RestReply) -> bytes:
-    """Reads a stream to its end."""
-    return b"".join([piece async for piece in pieces(reply)])
+    """Reads a stream to its end; comments, which tell nothing, are left out."""
+    return b"".join([piece async for piece in pieces(reply) if piece != KEEP_ALIVE])
 
 
 async def follow(house: House, response_id: str, after: int | None = None) -> RestReply:
@@ -313,6 +314,20 @@ async def test_readers_at_different_places_are_each_sent_what_follows_theirs() -
     live = await read(reply)
     for after, found in reading.items():
         assert await found == frames_after(live, after), after
+
+
+async def test_a_reader_that_has_to_wait_is_answered_at_once() -> None:
+    desk = Desk()
+    house = House(desk)
+    reply = await house.reply("CreateResponse", IN_BACKGROUND)
+    call = await desk.next()
+    waiting = await follow(house, call.call.response_id, 1_000)
+    assert await anext(pieces(waiting)) == KEEP_ALIVE
+    # Whoever has something to read gets that.
+    assert (await anext(pieces(await follow(house, call.call.response_id)))).startswith(b"event:")
+    call.finish()
+    assert await anext(pieces(waiting)) == DONE
+    await leave(reply)
 
 
 async def test_a_reader_far_ahead_of_the_run_does_not_disturb_it() -> None:

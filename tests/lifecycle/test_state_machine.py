@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from antiphon.core.output import Finished
+from antiphon.transports.rest.sse import KEEP_ALIVE
 from tests.lifecycle.desk import Asked, Desk
 from tests.lifecycle.house import MODEL, House, Json, settled, texts_of
 from tests.schema.served import Answer, parse_frames
@@ -523,7 +524,8 @@ class Lifecycle(RuleBasedStateMachine):
 
     async def _follow(self, how: Json) -> "asyncio.Task[bytes]":
         async def read() -> bytes:
-            return (await self.house.ask("GetResponse", **how)).body
+            body = (await self.house.ask("GetResponse", **how)).body
+            return body.removeprefix(KEEP_ALIVE)
 
         return asyncio.create_task(read())
 

@@ -57,9 +57,13 @@ class Frames:
 
 
 async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenerator[bytes, None]:
+    # A reader that has to wait for its first event gets a comment at once: the gateway sends no
+    # head of an answer before the first piece of it.
+    seconds = 0.0
     try:
         while True:
-            events = await reader.read(keep_alive_seconds)
+            events = await reader.read(seconds)
+            seconds = keep_alive_seconds
             if events:
                 text = "".join(map(_frame, events))
                 # The end goes out with the terminal event: one write less for every stream.
