@@ -27,6 +27,7 @@ from antiphon.transports.grpc.interceptor import ErrorInterceptor
 from antiphon.transports.grpc.responses import ResponsesServicer
 from antiphon.transports.identity import Gate
 from antiphon.transports.rest.servicer import STATUS_HEADER, rest_handlers
+from antiphon.transports.rest.sse import KEEP_ALIVE
 from antiphon.transports.rest.surface import RestSurface
 from antiphon.v1 import conversations_service_pb2, responses_service_pb2, rest_service_pb2
 from antiphon.v1.conversations_service_pb2_grpc import add_ConversationsServiceServicer_to_server
@@ -221,7 +222,8 @@ class Surface:
             # A client that stops asking leaves.
             call.cancel()
         status = str(told.pop(STATUS_HEADER, "200"))
-        raw = b"".join(piece.data for piece in pieces)
+        # Comments say nothing: whether one comes depends on who waits first.
+        raw = b"".join(piece.data for piece in pieces).replace(KEEP_ALIVE, b"")
         if pieces and pieces[0].content_type.startswith("text/event-stream"):
             events = [json.loads(text) for text in parse_frames(raw)]
             return Reply(status, {}, events=events, headers=told, raw=raw)

@@ -106,7 +106,8 @@ def parse_frames(body: bytes) -> list[str]:
     """Returns the data of the events of a stream, without its end."""
     *frames, done, rest = body.decode().split("\n\n")
     assert (done, rest) == ("data: [DONE]", "")
-    return [frame.split("\ndata: ", 1)[1] for frame in frames]
+    # Comments, which begin with a colon, say nothing.
+    return [frame.split("\ndata: ", 1)[1] for frame in frames if not frame.startswith(":")]
 
 
 class _Recorder(SteeredStore):
