@@ -16,7 +16,7 @@ from antiphon.v1.response_pb2 import Response
 __all__ = ["context_items", "history_items", "identified", "named_items", "stored_items"]
 
 
-async def turns(last: Turn | None) -> list[TurnContent]:
+async def _turns(last: Turn | None) -> list[TurnContent]:
     """Reads a chain of turns.
 
     Args:
@@ -41,7 +41,7 @@ async def history_items(last: Turn | None) -> Sequence[Item]:
         last: its last turn, or None.
     """
     items: list[Item] = []
-    for content in await turns(last):
+    for content in await _turns(last):
         items.extend(ItemList.FromString(content.input).items)
         items.extend(Response.FromString(content.response).output)
     return items
@@ -54,7 +54,7 @@ async def context_items(turn: Turn) -> Sequence[Item]:
         turn: the response's turn; its own output is left out.
     """
     items: list[Item] = []
-    contents = await turns(turn)
+    contents = await _turns(turn)
     for content in contents:
         response = Response.FromString(content.response)
         items.extend(named_items(ItemList.FromString(content.input).items, response.id))

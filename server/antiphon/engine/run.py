@@ -407,11 +407,6 @@ class Run:
 
     # What follows is for the run's readers.
 
-    @property
-    def replayable(self) -> bool:
-        """Whether its events can be read from the first one on."""
-        return self._keeping is not None and self._keeping.append is not None
-
     def reader(self, position: int | None = None, *, owner: bool = False) -> Reader:
         """Returns a reader of the run's events.
 
