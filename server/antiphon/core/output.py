@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from antiphon.v1.content_pb2 import OutputTextLogprob
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.usage_pb2 import ResponseUsage
 
-__all__ = ["Accepted", "Failed", "Finished", "ItemAdded", "ItemDone", "Step", "TextDelta"]
+__all__ = [
+    "Accepted",
+    "Failed",
+    "Finished",
+    "InputDelta",
+    "ItemAdded",
+    "ItemDone",
+    "ReasoningDelta",
+    "RefusalDelta",
+    "Step",
+    "SummaryDelta",
+    "TextDelta",
+]
 
 
 @dataclass(slots=True)
@@ -36,6 +50,63 @@ class TextDelta:
     Args:
         text: the text to add.
         key: the message's name.
+        logprobs: the log probabilities of its tokens, if they were asked for.
+    """
+
+    text: str
+    key: str = ""
+    logprobs: Sequence[OutputTextLogprob] = ()
+
+
+@dataclass(slots=True)
+class RefusalDelta:
+    """Text of a refusal for an open message; without one, a message is opened.
+
+    Args:
+        text: the text to add.
+        key: the message's name.
+    """
+
+    text: str
+    key: str = ""
+
+
+@dataclass(slots=True)
+class InputDelta:
+    """Text of what an open tool call gives to its tool.
+
+    Args:
+        text: the text to add to the `arguments` of a function call or an MCP call, or to the
+            `input` of a custom tool call.
+        key: the call's name.
+    """
+
+    text: str
+    key: str = ""
+
+
+@dataclass(slots=True)
+class SummaryDelta:
+    """Text of the summary of an open reasoning item.
+
+    Args:
+        text: the text to add.
+        index: which part of the summary it belongs to: the last one, or the next one.
+        key: the reasoning item's name.
+    """
+
+    text: str
+    index: int = 0
+    key: str = ""
+
+
+@dataclass(slots=True)
+class ReasoningDelta:
+    """Text of the reasoning itself, for an open reasoning item.
+
+    Args:
+        text: the text to add.
+        key: the reasoning item's name.
     """
 
     text: str
@@ -48,9 +119,12 @@ class ItemDone:
 
     Args:
         key: its name.
+        item: what is known of it only now, merged into it: such as the `encrypted_content` of
+            reasoning. It is of the same kind and has no id.
     """
 
     key: str = ""
+    item: Item | None = None
 
 
 @dataclass(slots=True)
@@ -81,4 +155,15 @@ class Failed:
     usage: ResponseUsage | None = None
 
 
-Step: TypeAlias = Accepted | ItemAdded | TextDelta | ItemDone | Finished | Failed
+Step: TypeAlias = (
+    Accepted
+    | ItemAdded
+    | TextDelta
+    | RefusalDelta
+    | InputDelta
+    | SummaryDelta
+    | ReasoningDelta
+    | ItemDone
+    | Finished
+    | Failed
+)
