@@ -44,6 +44,11 @@ def test_a_call_that_was_cut_short_waits_for_nothing(status: str) -> None:
     assert open_calls(items(call[:-1] + f',"status":"{status}"}}')) == frozenset()
 
 
+def test_a_call_of_a_kind_with_states_of_its_own_that_goes_on_waits_for_nothing() -> None:
+    call = '{"type":"apply_patch_call","call_id":"call_1","status":"in_progress",'
+    assert open_calls(items(call + '"operation":{"type":"delete_file","path":"p"}}')) == frozenset()
+
+
 def test_a_completed_call_waits_for_its_answer() -> None:
     call = CALL % "call_1"
     assert open_calls(items(call[:-1] + ',"status":"completed"}')) == {"call_1"}

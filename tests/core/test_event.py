@@ -1,11 +1,19 @@
 import pytest
 
 from antiphon.core.event import (
+    CUSTOM_INPUT,
+    FUNCTION_ARGUMENTS,
+    MCP_ARGUMENTS,
+    OUTPUT_TEXT,
+    REASONING_TEXT,
+    REFUSAL,
+    SUMMARY_TEXT,
     Lifecycle,
     LifecycleEvent,
     MessageEvent,
     Snapshot,
     TextDeltaEvent,
+    TextKind,
     TextPart,
     event_type,
 )
@@ -44,6 +52,31 @@ def test_a_text_delta_belongs_to_its_part() -> None:
     told = event.message.output_text_delta
     assert (told.item_id, told.output_index, told.content_index) == ("msg_1", 2, 3)
     assert told.delta == "text"
+
+
+@pytest.mark.parametrize(
+    ("kind", "index"),
+    [
+        (OUTPUT_TEXT, "content_index"),
+        (REFUSAL, "content_index"),
+        (REASONING_TEXT, "content_index"),
+        (SUMMARY_TEXT, "summary_index"),
+        (FUNCTION_ARGUMENTS, None),
+        (MCP_ARGUMENTS, None),
+        (CUSTOM_INPUT, None),
+    ],
+    ids=lambda value: value.delta if isinstance(value, TextKind) else "",
+)
+def test_every_kind_of_text_has_its_delta(kind: TextKind, index: str | None) -> None:
+    place = 3 if index else 0
+    event = TextDeltaEvent(4, TextPart("item_1", 2, place, kind), "text")
+    message = event.message
+    assert event.type == event_type(message) == f"response.{'.'.join(kind.delta.rsplit('_', 1))}"
+    assert message.sequence_number == 4
+    told = getattr(message, kind.delta)
+    assert (told.item_id, told.output_index, told.delta) == ("item_1", 2, "text")
+    if index:
+        assert getattr(told, index) == place
 
 
 def test_an_event_that_is_a_message_keeps_its_number_and_type() -> None:

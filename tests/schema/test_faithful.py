@@ -547,6 +547,7 @@ SECRET_REQUEST = {
         {"type": "tool_search_output", "execution": "server", "tools": SECRET_TOOLS},
     ],
     "tools": SECRET_TOOLS,
+    "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": SECRET_TOOLS},
 }
 
 
@@ -566,6 +567,11 @@ class Repeating:
 
 def told_without_secrets(response: dict[str, Any]) -> None:
     """Checks that the tools are told, but for what is secret in them."""
+    assert response["tool_choice"]["tools"] == [
+        {"type": "mcp", "server_label": "l"},
+        {"type": "code_interpreter"},
+        {"type": "shell"},
+    ]
     for tools in (response["tools"], *(item["tools"] for item in response["output"])):
         assert tools[0] == {key: MCP[key] for key in ("type", "server_label", "server_url")}
         for tool, place in ((tools[1], "container"), (tools[2], "environment")):
