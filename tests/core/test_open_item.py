@@ -287,13 +287,17 @@ TABLE: dict[str, tuple[list[Step], list[str]]] = {
         ],
     ),
     "a message that comes whole as plain text": (
-        [ItemAdded(an_item(type="message", role="assistant", content="a")), ItemDone()],
+        [ItemAdded(an_item(type="message", role="assistant", content="a")), TextDelta("b")],
         [
             "output_item.added 0 message:in_progress",
             "content_part.added 0 0 output_text=",
             "output_text.delta 0 0 delta=a",
             "output_text.done 0 0 text=a",
             "content_part.done 0 0 output_text=a",
+            "content_part.added 0 1 output_text=",
+            "output_text.delta 0 1 delta=b",
+            "output_text.done 0 1 text=b",
+            "content_part.done 0 1 output_text=b",
             "output_item.done 0 message:completed",
         ],
     ),
@@ -504,6 +508,21 @@ def test_the_event_before_does_not_know_what_is_known_only_at_the_end() -> None:
     added, done = (event.message for event in sequencer.events[2:])
     assert not added.output_item_added.item.reasoning.HasField("encrypted_content")
     assert done.output_item_done.item.reasoning.encrypted_content == "words"
+
+
+def test_what_is_repeated_at_the_end_is_there_once() -> None:
+    parts = [text_part("a"), {"type": "refusal", "refusal": "no"}]
+    summary = [{"type": "summary_text", "text": "s"}]
+    said, thought = final_items(
+        TextDelta("a"),
+        RefusalDelta("no"),
+        ItemDone(item=a_message(*parts, phase="final_answer")),
+        ItemAdded(reasoning()),
+        SummaryDelta("s"),
+        ItemDone(item=reasoning(summary=summary)),
+    )
+    assert (said["content"], said["phase"]) == (parts, "final_answer")
+    assert thought["summary"] == summary
 
 
 def test_what_is_given_at_the_end_is_not_changed() -> None:
