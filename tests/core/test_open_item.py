@@ -213,6 +213,16 @@ TABLE: dict[str, tuple[list[Step], list[str]]] = {
             "output_item.done 0 mcp_call:failed",
         ],
     ),
+    "MCP call that comes whole and has failed": (
+        [ItemAdded(an_mcp_call(status="failed"))],
+        [
+            "output_item.added 0 mcp_call:in_progress",
+            "mcp_call.in_progress 0",
+            "mcp_call_arguments.done 0 arguments=",
+            "mcp_call.failed 0",
+            "output_item.done 0 mcp_call:failed",
+        ],
+    ),
     "text, a refusal, text": (
         [TextDelta("a"), TextDelta("b"), RefusalDelta("no"), RefusalDelta("!"), TextDelta("c")],
         [

@@ -68,7 +68,7 @@ class OpenItem:
         response_id: the id of the response whose output it is in.
     """
 
-    __slots__ = ("_body", "_cut", "index", "item", "kind", "parts", "text")
+    __slots__ = ("_body", "_cut", "_failed", "index", "item", "kind", "parts", "text")
 
     def __init__(self, index: int, item: Item, response_id: str) -> None:
         self.index: Final = index
@@ -80,6 +80,7 @@ class OpenItem:
         self.text: TextPart | None = None
         """The text of a message that is being written, also among `parts`."""
         self._cut = _is_cut(self._body, self.kind)
+        self._failed = self.kind == "mcp_call" and self._body.status == "failed"
         if self._body is not None:
             self._name(response_id)
             self._set_in_progress()
@@ -262,7 +263,7 @@ class OpenItem:
         if self.kind in _WITH_STATUS:
             body.status = _INCOMPLETE if self._cut else _COMPLETED
         elif self.kind == "mcp_call":
-            failed = body.status == "failed" or body.HasField("error")
+            failed = self._failed or body.status == "failed" or body.HasField("error")
             body.status = "failed" if failed else "incomplete" if self._cut else "completed"
             if body.status != "incomplete":
                 yield self._progress(f"mcp_call_{body.status}")
