@@ -20,7 +20,6 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
         seed: what all choices come from: the same job gives the same document.
         words: words that texts are made of, the most wanted first.
         spoken: all that was said, in lower case, to choose among given values by.
-        everything: whether members are made that may be left out.
         object: whether it has to be an object.
         check: whether the schema alone is looked at, and no document made.
     """
@@ -29,7 +28,6 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     seed: int = 0
     words: tuple[str, ...] = ()
     spoken: tuple[str, ...] = ()
-    everything: bool = True
     object: bool = False
     check: bool = False
 

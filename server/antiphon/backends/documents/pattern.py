@@ -130,8 +130,13 @@ class Pattern:
         """
         maker = _Maker(random)
         want = max(least, maker.width(self._tree))
-        spare = random.randrange(4) if most is None else random.randint(0, min(3, most - want, 3))\
-            if most > want else 0
+        spare = (
+            random.randrange(4)
+            if most is None
+            else random.randint(0, min(3, most - want, 3))
+            if most > want
+            else 0
+        )
         maker.slack = max(0, want + spare - maker.width(self._tree))
         made = maker.choice(self._tree)
         missing = least - len(made)

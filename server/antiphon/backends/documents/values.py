@@ -1,7 +1,7 @@
 """Values that fit a JSON Schema in its canonical form.
 
-The canonical form has no conditions, and conjunctions only where they could not be resolved; what is
-left of those is tried out against a validator.
+The canonical form has no conditions, and conjunctions only where they could not be resolved; what
+is left of those is tried out against a validator.
 """
 
 from __future__ import annotations
@@ -77,7 +77,6 @@ class ValueMaker:
         random: what all choices come from.
         words: words that texts are made of, the most wanted first.
         spoken: all that was said, in lower case.
-        everything: whether members are made that may be left out.
         ranks: in which order the names of members come.
         fits: tells whether a value fits a schema.
     """
@@ -89,7 +88,6 @@ class ValueMaker:
         *,
         words: Sequence[str],
         spoken: Sequence[str],
-        everything: bool,
         ranks: Mapping[str, int],
         fits: Callable[[Schema, Any], bool],
     ) -> None:
@@ -98,7 +96,6 @@ class ValueMaker:
         self._words = words
         self._spoken = frozenset(spoken)
         self._counts = [int(word) for word in words if word.isdecimal() and len(word) < 10]
-        self._everything = everything
         self._ranks = ranks
         self._fits = fits
         self._used = 0
@@ -173,9 +170,7 @@ class ValueMaker:
             return self._first(node, self._shuffled([True, False]), _CHECKED_NUMBER)
         return self._checked(node, None)
 
-    def _branch(
-        self, node: Mapping[str, Any], key: str, depth: int, name: str, merged: int
-    ) -> Any:
+    def _branch(self, node: Mapping[str, Any], key: str, depth: int, name: str, merged: int) -> Any:
         branches = self._shuffled(node[key])
         if depth >= _SHALLOW:
             branches.sort(key=self._height)
@@ -367,7 +362,7 @@ class ValueMaker:
         for name in optional:
             if most is not None and len(made) >= most:
                 break
-            if len(made) < least or (self._everything and attempt < 4 and self._cheap(node, name, depth)):
+            if len(made) < least or (attempt < 4 and self._cheap(node, name, depth)):
                 self._add(node, made, name, depth)
         wanted = max(least, 1 if free and self._open(node) and most != 0 else 0)
         for name in self._invented(node, made, wanted):
@@ -517,13 +512,15 @@ class ValueMaker:
                 heights.append(self._height(self._target(node["$ref"])))
             except _Dead:
                 heights.append(float("inf"))
-        for key in ("anyOf", "oneOf"):
-            if node.get(key):
-                heights.append(min(self._height(branch) for branch in node[key]))
+        heights.extend(
+            min(self._height(branch) for branch in node[key])
+            for key in ("anyOf", "oneOf")
+            if node.get(key)
+        )
         if node.get("type") in ("object", ["object"]):
             members = node.get("properties", {})
-            for name in node.get("required", ()):
-                heights.append(1 + self._height(members.get(name, True)))
+            required = node.get("required", ())
+            heights.extend(1 + self._height(members.get(name, True)) for name in required)
         if node.get("type") in ("array", ["array"]) and node.get("minItems"):
             prefix, rest = _places(node)
             heights.extend(1 + self._height(each) for each in [*prefix, rest][: node["minItems"]])

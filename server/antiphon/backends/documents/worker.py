@@ -63,7 +63,6 @@ def document(job: Job) -> str:
         Random(job.seed),  # noqa: S311 - the same job has the same answer
         words=job.words,
         spoken=job.spoken,
-        everything=job.everything,
         ranks=ranks(schema),
         fits=_Fitness(root),
     )
