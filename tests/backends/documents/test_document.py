@@ -90,6 +90,12 @@ SCHEMAS: dict[str, Any] = {
         "minItems": 3,
         "uniqueItems": True,
     },
+    "a permutation": {
+        "type": "array",
+        "items": {"enum": list(range(40))},
+        "minItems": 40,
+        "uniqueItems": True,
+    },
     "contains": {"type": "array", "contains": {"const": 7}, "minContains": 2, "maxContains": 2},
     "prefix": {
         "type": "array",

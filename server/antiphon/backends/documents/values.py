@@ -324,7 +324,8 @@ class ValueMaker:
             schema = prefix[index] if index < len(prefix) else rest
             if index in places:
                 schema = _flat({"allOf": [contains[places.index(index)], schema]})
-            for _ in range(_TRIES if unique else 1):
+            # The last of a few given values is met by chance only after many others.
+            for _ in range(_TRIES + 8 * length if unique else 1):
                 value = self._value(schema, depth + 1, name)
                 if not unique or not any(_same(value, each) for each in found):
                     break
