@@ -13,14 +13,20 @@ from random import Random
 from typing import Any, Final
 from urllib.parse import unquote
 
+from antiphon.backends.documents.conjunction import (
+    LOCAL,
+    Schema,
+    flat,
+    joined,
+    same,
+    unconditional,
+)
 from antiphon.backends.documents.formats import formatted
 from antiphon.backends.documents.number import numbers
 from antiphon.backends.documents.pattern import Pattern, PatternError
 from antiphon.backends.documents.problem import Problem, SchemaProblem
 
 __all__ = ["ValueMaker"]
-
-Schema = Mapping[str, Any] | bool
 
 _MAX_STEPS: Final = 20_000
 """How many values are made at most for one document, those that are thrown away included."""
@@ -62,7 +68,6 @@ _CHECKED_OBJECT: Final = _CHECKED_NUMBER | {
     "maxProperties",
     "unevaluatedProperties",
 }
-_LOCAL: Final = ("$defs", "definitions")
 
 
 class _Dead(Exception):
@@ -129,7 +134,7 @@ class ValueMaker:
         if not isinstance(node, Mapping):
             return self._text({}, name)
         if "allOf" in node:
-            node = _flat(node)
+            node = flat(node)
             if not isinstance(node, Mapping):
                 raise _Dead
         if "const" in node:
@@ -138,9 +143,9 @@ class ValueMaker:
             return self._listed(node)
         if "$ref" in node:
             target = self._target(node["$ref"])
-            return self._value(_joined(target, node, "$ref"), depth, name, merged + 1)
+            return self._value(joined(target, node, "$ref"), depth, name, merged + 1)
         if "if" in node:
-            return self._value(_unconditional(node), depth, name, merged + 1)
+            return self._value(unconditional(node), depth, name, merged + 1)
         for key in ("anyOf", "oneOf"):
             if key in node:
                 return self._branch(node, key, depth, name, merged)
@@ -178,7 +183,7 @@ class ValueMaker:
             branches.sort(key=_rank)
         for branch in branches:
             try:
-                found = self._value(_joined(branch, node, key), depth, name, merged + 1)
+                found = self._value(joined(branch, node, key), depth, name, merged + 1)
             except _Dead:
                 continue
             if key == "anyOf" or self._fits(node, found):
@@ -200,7 +205,7 @@ class ValueMaker:
         raise _Dead
 
     def _checked(self, node: Mapping[str, Any], value: Any) -> Any:
-        if node.keys() - {"const", "$schema", *_LOCAL} and not self._fits(node, value):
+        if node.keys() - {"const", "$schema", *LOCAL} and not self._fits(node, value):
             raise _Dead
         return value
 
@@ -323,11 +328,11 @@ class ValueMaker:
         for index in range(length):
             schema = prefix[index] if index < len(prefix) else rest
             if index in places:
-                schema = _flat({"allOf": [contains[places.index(index)], schema]})
+                schema = flat({"allOf": [contains[places.index(index)], schema]})
             # The last of a few given values is met by chance only after many others.
             for _ in range(_TRIES + 8 * length if unique else 1):
                 value = self._value(schema, depth + 1, name)
-                if not unique or not any(_same(value, each) for each in found):
+                if not unique or not any(same(value, each) for each in found):
                     break
             else:
                 raise _Dead
@@ -550,80 +555,6 @@ def _nodes(root: Any) -> Iterator[Mapping[str, Any]]:
             waiting.extend(found)
 
 
-def _joined(schema: Any, node: Mapping[str, Any], left_out: str) -> Schema:
-    """Returns the conjunction of a schema and what else a node says."""
-    rest = {
-        key: value
-        for key, value in node.items()
-        if key not in (left_out, "$schema", "$id", "description", "title", *_LOCAL)
-    }
-    if not rest or schema is False:
-        return schema is not False and schema
-    return _flat({"allOf": [schema, rest]})
-
-
-def _unconditional(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a schema whose condition is a choice; what is chosen has to be seen to fit."""
-    rest = {key: value for key, value in node.items() if key not in ("if", "then", "else")}
-    condition, then, otherwise = node["if"], node.get("then", True), node.get("else", True)
-    choice = [{"allOf": [condition, then]}, {"allOf": [{"not": condition}, otherwise]}]
-    return {**rest, "allOf": [*rest.get("allOf", ()), {"anyOf": choice}]}
-
-
-def _flat(node: Mapping[str, Any]) -> Schema:
-    """Returns a schema whose conjunction has been put together as far as keywords allow."""
-    made: dict[str, Any] = {key: value for key, value in node.items() if key != "allOf"}
-    left: list[Any] = []
-    waiting = list(node["allOf"])
-    while waiting:
-        part = waiting.pop(0)
-        if part is False:
-            return False
-        if isinstance(part, Mapping):
-            for key, value in part.items():
-                if key == "allOf":
-                    waiting[:0] = value
-                elif key not in made:
-                    made[key] = value
-                elif made[key] != value and not _merge(made, key, value):
-                    left.append({key: value})
-    if left:
-        made["allOf"] = left
-    return made
-
-
-def _merge(made: dict[str, Any], key: str, value: Any) -> bool:
-    """Puts the same keyword of two schemas together, or returns that it cannot."""
-    old = made[key]
-    if key in ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"):
-        made[key] = max(old, value)
-    elif key in ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"):
-        made[key] = min(old, value)
-    elif key == "required":
-        made[key] = [*old, *(name for name in value if name not in old)]
-    elif key in ("properties", "patternProperties"):
-        both = {name: {"allOf": [old[name], value[name]]} for name in old if name in value}
-        made[key] = {**old, **value, **both}
-    elif key in ("items", "additionalProperties", "propertyNames") and not isinstance(old, list):
-        made[key] = {"allOf": [old, value]}
-    elif key == "type":
-        ours = [old] if isinstance(old, str) else old
-        theirs = [value] if isinstance(value, str) else value
-        both_types = [kind for kind in ours if kind in theirs]
-        if "integer" in ours + theirs and "number" in ours + theirs and "integer" not in both_types:
-            both_types.append("integer")
-        if not both_types:
-            made["enum"] = []
-        made[key] = both_types
-    elif key == "enum":
-        made[key] = [each for each in old if any(_same(each, other) for other in value)]
-    elif key == "uniqueItems":
-        made[key] = old or value
-    else:
-        return False
-    return True
-
-
 def _implied(node: Mapping[str, Any]) -> Sequence[str]:
     """Returns the types that a schema without a type is likely to be about."""
     if _OBJECT & node.keys():
@@ -686,13 +617,6 @@ def _fitted(text: str, least: int, most: int | None) -> str:
 
 def _token(random: Random, length: int) -> str:
     return "".join(random.choice(string.ascii_lowercase) for _ in range(length))
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two values are the same in JSON, where true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    return bool(one == other)
 
 
 def _count(value: Any, default: int | None) -> int | None:
