@@ -11,10 +11,22 @@ import structlog
 
 from antiphon.backends.protocol import Backend, Call
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone, Step, TextDelta
+from antiphon.core.output import (
+    Accepted,
+    Failed,
+    Finished,
+    InputDelta,
+    ItemAdded,
+    ItemDone,
+    ReasoningDelta,
+    RefusalDelta,
+    Step,
+    TextDelta,
+)
 from antiphon.core.scope import Scope
 from antiphon.engine.engine import EngineOptions
 from antiphon.stores.memory import MemoryStore
+from antiphon.v1.content_pb2 import OutputTextLogprob
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.message_pb2 import Role
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
@@ -329,6 +341,15 @@ FAULTS = {
         [ItemAdded(unknown('{"type":"x"}\n\ndata: {}'), "b")]
     ),
     "yields a known kind as an unknown one": late([ItemAdded(unknown('{"type":"message"}'), "b")]),
+    "writes input to a message": late([InputDelta("{}")]),
+    "writes reasoning to nothing": late([ReasoningDelta("hm", "b")]),
+    "refuses with a lone surrogate": late([RefusalDelta("\ud800")]),
+    "yields a logprob that is NaN": late(
+        [TextDelta("lo", logprobs=[OutputTextLogprob(token="t", logprob=float("nan"))])]
+    ),
+    "finishes an item with another text": late([ItemDone(item=message("Bye"))]),
+    "finishes an item as none": late([ItemDone(item=odd("message"))]),
+    "refuses at over-large length": late([RefusalDelta(LARGE)]),
     "yields an over-large text": late([TextDelta(LARGE)]),
     "yields an over-large item": late([ItemAdded(message(LARGE), "b")]),
     "fails with an over-large message": late([Failed("server_error", LARGE * 1_000)]),
