@@ -211,6 +211,7 @@ async def not_built(call: Call, **asked: Any) -> None:
         None,
         None,
     )
+    assert isinstance(error.body, dict)
     assert error.body["message"] == "This operation is not built yet."
 
 

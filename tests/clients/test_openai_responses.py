@@ -119,7 +119,7 @@ async def test_a_parameter_that_is_not_built_is_refused(sdk: Sdk, name: str, str
 
 @in_session
 async def test_the_input_can_be_messages_of_every_role(sdk: Sdk) -> None:
-    given = [
+    given: list[dict[str, Any]] = [
         {"role": "system", "content": "Be kind."},
         {"role": "developer", "content": [{"type": "input_text", "text": "Be brief."}]},
         {"role": "user", "content": BLUE},
