@@ -8,7 +8,7 @@ import pytest
 from openai._base_client import BaseClient
 
 from antiphon.core.keys import hash_key
-from tests.clients.sdk import Sdk, connect, connect_async
+from tests.clients.python.sdk import Sdk, connect, connect_async
 from tests.e2e.server import Server
 
 in_session = pytest.mark.asyncio(loop_scope="session")

@@ -11,7 +11,7 @@ import pydantic
 import pytest
 from openai.types.shared import Reasoning
 
-from tests.clients.sdk import connect_async
+from tests.clients.python.sdk import connect_async
 from tests.e2e.server import Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

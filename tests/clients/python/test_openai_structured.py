@@ -11,7 +11,7 @@ import openai
 import pydantic
 import pytest
 
-from tests.clients.sdk import Sdk
+from tests.clients.python.sdk import Sdk
 
 in_session = pytest.mark.asyncio(loop_scope="session")
 

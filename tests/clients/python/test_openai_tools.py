@@ -9,7 +9,7 @@ import openai
 import pydantic
 import pytest
 
-from tests.clients.sdk import Sdk, told
+from tests.clients.python.sdk import Sdk, told
 
 in_session = pytest.mark.asyncio(loop_scope="session")
 

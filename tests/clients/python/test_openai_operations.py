@@ -12,7 +12,7 @@ import pydantic
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from tests.clients.sdk import RAW, STREAMING, Sdk, operations, resolve, told
+from tests.clients.python.sdk import RAW, STREAMING, Sdk, operations, resolve, told
 
 ROOTS: Final = ("responses", "conversations", "beta.responses")
 BLUE: Final = "My favourite colour is blue"

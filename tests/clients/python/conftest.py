@@ -1,4 +1,4 @@
-"""Clients that others wrote, as they are, through the gateway."""
+"""Python clients that others wrote, as they are, through the gateway."""
 
 import os
 import socket
@@ -9,30 +9,38 @@ import openai
 import pytest
 import pytest_asyncio
 
-from tests.clients.sdk import Sdk, connect, connect_async
+from tests.clients.python.sdk import Sdk, connect, connect_async
 from tests.e2e.server import Server
 
 # What would steer a client from outside the test.
 _STEERING = ("OPENAI_", "LANGCHAIN_", "LANGSMITH_", "LOGFIRE_", "OTEL_", "PYDANTIC_AI_")
-_OFF = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false"}
+# Their own switches for what they would tell their makers, or the terminal.
+_OFF = {
+    "LANGSMITH_TRACING": "false",
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    "PYDANTIC_AI_NO_BANNER": "1",
+}
+_HERE = ("127.0.0.1", b"127.0.0.1", "::1", "localhost", None)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _alone() -> Iterator[None]:
-    """Keeps the clients on this machine, and their environment the test's own."""
-    reached: list[object] = []
+@pytest.fixture(scope="package", autouse=True)
+def outside() -> Iterator[list[object]]:
+    """Keeps clients on this machine and their environment plain; lists what they tried to reach."""
+    tried: list[object] = []
     connect_socket, look_up = socket.socket.connect, socket.getaddrinfo
 
-    def guarded_connect(self: socket.socket, address: Any) -> None:
-        if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1"):
-            reached.append(address)
+    def check(host: object) -> None:
+        if host not in _HERE:
+            tried.append(host)
             raise OSError("a test stays on its machine")
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX:
+            check(address[0])
         connect_socket(self, address)
 
     def guarded_look_up(host: Any, *args: Any, **options: Any) -> Any:
-        if host not in ("127.0.0.1", b"127.0.0.1", "::1", "localhost", None):
-            reached.append(host)
-            raise OSError("a test stays on its machine")
+        check(host)
         return look_up(host, *args, **options)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -43,8 +51,8 @@ def _alone() -> Iterator[None]:
             patch.setenv(name, value)
         patch.setattr(socket.socket, "connect", guarded_connect)
         patch.setattr(socket, "getaddrinfo", guarded_look_up)
-        yield
-    assert not reached, f"something outside was asked for: {reached}"
+        yield tried
+    assert not tried
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from langchain_core.messages import (
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI, custom_tool
 
-from tests.clients.test_openai_responses import IMAGE
+from tests.clients.python.test_openai_responses import IMAGE
 from tests.e2e.server import Server
 
 in_session = pytest.mark.asyncio(loop_scope="session")

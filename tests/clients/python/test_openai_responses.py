@@ -9,7 +9,7 @@ import pytest
 from openai.resources.responses import Responses
 from openai.types.responses import ToolParam
 
-from tests.clients.sdk import Sdk, told
+from tests.clients.python.sdk import Sdk, told
 
 in_session = pytest.mark.asyncio(loop_scope="session")
 

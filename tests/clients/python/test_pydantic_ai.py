@@ -10,7 +10,7 @@ import pytest
 from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from tests.clients.test_openai_responses import PNG
+from tests.clients.python.test_openai_responses import PNG
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
