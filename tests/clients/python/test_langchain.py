@@ -147,7 +147,8 @@ async def test_tools_are_called_and_their_outputs_told(model: ChatOpenAI, mode: 
 @each_mode
 async def test_several_tools_are_called_at_once(model: ChatOpenAI, mode: Mode) -> None:
     bound = model.bind_tools(list(TOOLS.values()))
-    messages: list[BaseMessage] = [HumanMessage("Call get_weather and get_time interleaved")]
+    # One after the other: LangChain takes each change of the item for a new call.
+    messages: list[BaseMessage] = [HumanMessage("Call get_weather and get_time")]
     first = await ask(bound, mode, messages)
     assert [call["name"] for call in first.tool_calls] == ["get_weather", "get_time"]
     last = await ask(bound, mode, messages + answered(first))

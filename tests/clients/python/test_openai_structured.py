@@ -182,10 +182,9 @@ async def test_a_schema_that_nothing_fits_is_refused(sdk: Sdk) -> None:
 
 @in_session
 async def test_tools_and_a_format_go_together(sdk: Sdk) -> None:
-    tool = openai.pydantic_function_tool(Point, name="draw")
     asked: dict[str, Any] = {
         "model": "sim",
-        "tools": [{"type": "function", **tool["function"]}],
+        "tools": [openai.pydantic_function_tool(Point, name="draw")],
         "text_format": Limits,
     }
     first = await sdk("responses.parse", input="Please draw", **asked)

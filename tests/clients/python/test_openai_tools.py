@@ -260,11 +260,10 @@ FORECAST: Final = openai.pydantic_function_tool(Forecast, name="forecast")
 
 @in_session
 async def test_the_arguments_become_a_model(sdk: Sdk) -> None:
-    (tool,) = [{"type": "function", **FORECAST["function"]}]
     text = "Give me a forecast for Paris"
     for response in (
-        await sdk("responses.parse", model="sim", input=text, tools=[tool]),
-        (await sdk("responses.stream", model="sim", input=text, tools=[tool]))[1],
+        await sdk("responses.parse", model="sim", input=text, tools=[FORECAST]),
+        (await sdk("responses.stream", model="sim", input=text, tools=[FORECAST]))[1],
     ):
         (call,) = response.output
         assert isinstance(call.parsed_arguments, Forecast)
