@@ -222,6 +222,8 @@ async def test_an_answer_can_be_cut(sdk: Sdk) -> None:
         assert last.type == "response.incomplete"
         assert last.response.incomplete_details.reason == reason
         assert last.response.output_text == response.output_text
+        with pytest.raises(RuntimeError, match=r"response\.completed"):
+            await sdk("responses.stream", model="sim", **given)
 
 
 # What the client does by itself.

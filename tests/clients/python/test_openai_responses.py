@@ -152,31 +152,61 @@ async def test_an_item_can_be_referred_to(sdk: Sdk) -> None:
     assert (await sdk("responses.create", model="sim", input=given)).output_text == QUOTED
 
 
-MEDIA: Final[dict[str, dict[str, Any]]] = {
-    "an image as data": {"type": "input_image", "image_url": IMAGE, "detail": "auto"},
-    "an image by its address": {
-        "type": "input_image",
-        "image_url": "https://example.com/a.png",
-        "detail": "low",
-    },
-    "an image by its id": {"type": "input_image", "file_id": "file-1", "detail": "high"},
-    "a file as data": {"type": "input_file", "filename": "a.pdf", "file_data": FILE},
-    "a file by its address": {"type": "input_file", "file_url": "https://example.com/a.pdf"},
-    "a file by its id": {"type": "input_file", "file_id": "file-1"},
+MEDIA: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "an image as data": (
+        {"type": "input_image", "image_url": IMAGE, "detail": "auto"},
+        f"an image (image/png, {len(PNG)} bytes, detail auto)",
+    ),
+    "an image by its address": (
+        {"type": "input_image", "image_url": "https://example.com/a.png", "detail": "low"},
+        "an image (by URL, detail low)",
+    ),
+    "an image by its id": (
+        {"type": "input_image", "file_id": "file-1", "detail": "high"},
+        "an image (file id file-1, detail high)",
+    ),
+    "a file as data": (
+        {"type": "input_file", "filename": "a.pdf", "file_data": FILE},
+        "a file (a.pdf, application/pdf, 8 bytes)",
+    ),
+    "a file by its address": (
+        {"type": "input_file", "file_url": "https://example.com/a.pdf"},
+        "a file (by URL)",
+    ),
+    "a file by its id": (
+        {"type": "input_file", "file_id": "file-1"},
+        "a file (file id file-1)",
+    ),
 }
 
 
 @in_session
-@pytest.mark.parametrize("part", MEDIA.values(), ids=MEDIA)
-async def test_the_input_can_be(sdk: Sdk, part: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("part", "seen"), MEDIA.values(), ids=MEDIA)
+async def test_the_input_can_be(sdk: Sdk, part: dict[str, Any], seen: str) -> None:
     content = [{"type": "input_text", "text": "What is this?"}, part]
     response = await sdk(
         "responses.create", model="sim", input=[{"role": "user", "content": content}]
     )
-    assert response.status == "completed"
+    assert f"I see {seen}" in response.output_text
     (item,) = await sdk("responses.input_items.list", response.id)
     kept = told(item.content[1])
     assert {name: kept[name] for name in part} == part
+
+
+@in_session
+async def test_a_tool_may_return_media(sdk: Sdk) -> None:
+    part = {"type": "input_image", "image_url": IMAGE, "detail": "auto"}
+    asked: dict[str, Any] = {"model": "sim", "tools": [WEATHER]}
+    first = await sdk("responses.create", input="Call get_weather", **asked)
+    output = {
+        "type": "function_call_output",
+        "call_id": first.output[0].call_id,
+        "output": [{"type": "input_text", "text": "a map"}, part],
+    }
+    second = await sdk("responses.create", input=[output], previous_response_id=first.id, **asked)
+    assert "a map" in second.output_text
+    given, *_ = await sdk("responses.input_items.list", second.id)
+    assert told(given.output[1])["image_url"] == IMAGE
 
 
 # Tools, as they are told back.
@@ -271,6 +301,99 @@ async def test_a_stream_has_the_events_in_their_order(sdk: Sdk) -> None:
     assert [event.delta for event in events[4:6]] == ["one", " two"]
     got = await sdk("responses.retrieve", events[0].response.id)
     assert told(got) == told(events[-1].response)
+
+
+@in_session
+async def test_reasoning_is_told_and_understood(sdk: Sdk) -> None:
+    asked: dict[str, Any] = {
+        "model": "sim",
+        "input": "What is love?",
+        "reasoning": {"effort": "high", "summary": "detailed"},
+        "include": ["reasoning.encrypted_content"],
+        "store": False,
+    }
+    events = await sdk("responses.create", **asked, stream=True)
+    response = events[-1].response
+    thought, answer = response.output
+    assert (thought.type, answer.type) == ("reasoning", "message")
+    assert len(thought.summary) == 2
+    for index, part in enumerate(thought.summary):
+        own = [event for event in events if getattr(event, "summary_index", None) == index]
+        assert [event.type for event in own] == [
+            "response.reasoning_summary_part.added",
+            *["response.reasoning_summary_text.delta"] * (len(own) - 3),
+            "response.reasoning_summary_text.done",
+            "response.reasoning_summary_part.done",
+        ]
+        assert "".join(event.delta for event in own[1:-2]) == own[-2].text == part.text
+        assert {event.item_id for event in own} == {thought.id}
+    assert 0 < response.usage.output_tokens_details.reasoning_tokens < response.usage.output_tokens
+    again = await sdk("responses.create", **asked)
+    assert told(again.output[0])["summary"] == told(thought)["summary"]
+
+    # What is encrypted is enough to remember by.
+    memory = {**told(thought), "summary": []}
+    question = {"role": "user", "content": "What did you think?"}
+    context = [{"role": "user", "content": "What is love?"}, memory, told(answer), question]
+    asked = {"model": "sim", "store": False}
+    assert "What is love?" in (await sdk("responses.create", input=context, **asked)).output_text
+    memory["encrypted_content"] = "nothing of ours"
+    with pytest.raises(openai.BadRequestError) as caught:
+        await sdk("responses.create", input=context, **asked)
+    assert caught.value.code == "invalid_encrypted_content"
+    assert caught.value.param == "input[1].encrypted_content"
+
+
+@in_session
+async def test_a_refusal_is_told(sdk: Sdk) -> None:
+    events = await sdk("responses.create", model="sim", input="Refuse to answer", stream=True)
+    (part,) = events[-1].response.output[0].content
+    assert part.type == "refusal"
+    deltas = [event.delta for event in events if event.type == "response.refusal.delta"]
+    (done,) = [event for event in events if event.type == "response.refusal.done"]
+    assert "".join(deltas) == done.refusal == part.refusal
+
+
+@in_session
+async def test_log_probabilities_are_told(sdk: Sdk) -> None:
+    asked = {
+        "model": "sim",
+        "input": "Repeat exactly: one two",
+        "include": ["message.output_text.logprobs"],
+        "top_logprobs": 3,
+    }
+    events = await sdk("responses.create", **asked, stream=True)
+    streamed = [
+        token
+        for event in events
+        if event.type == "response.output_text.delta"
+        for token in event.logprobs
+    ]
+    (part,) = events[-1].response.output[0].content
+    assert "".join(token.token for token in part.logprobs) == part.text == "one two"
+    assert [(token.token, token.logprob) for token in streamed] == [
+        (token.token, token.logprob) for token in part.logprobs
+    ]
+    for token in part.logprobs:
+        assert bytes(token.bytes) == token.token.encode()
+        assert len(token.top_logprobs) == 3
+        assert token.logprob == max(top.logprob for top in token.top_logprobs) <= 0
+    plain = await sdk("responses.create", **{**asked, "include": []})
+    assert not plain.output[0].content[0].logprobs
+
+
+@in_session
+async def test_what_is_included_is_told_again(sdk: Sdk) -> None:
+    asked = {
+        "model": "sim",
+        "input": "Hello",
+        "reasoning": {"effort": "low"},
+        "include": ["reasoning.encrypted_content", "message.output_text.logprobs"],
+    }
+    response = await sdk("responses.create", **asked)
+    again = await sdk("responses.retrieve", response.id, include=asked["include"])
+    assert told(again) == told(response)
+    assert again.output[0].encrypted_content
 
 
 @in_session

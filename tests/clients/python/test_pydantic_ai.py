@@ -126,6 +126,12 @@ async def test_a_conversation_is_followed(
     assert (await ask(agent, mode, ASK)).output == QUOTED
 
 
+async def test_a_run_can_be_in_the_background(model: OpenAIResponsesModel) -> None:
+    settings = OpenAIResponsesModelSettings(openai_background=True)
+    told = await ask(an_agent(model), "run", WEATHER, model_settings=settings)
+    assert told.output == 'get_weather said: "Paris is sunny"'
+
+
 @each_mode
 async def test_several_tools_are_called_at_once(model: OpenAIResponsesModel, mode: Mode) -> None:
     told = await ask(an_agent(model), mode, "Call get_weather and get_time interleaved")
