@@ -12,6 +12,7 @@ import pytest
 from openai.types.shared import Reasoning
 
 from tests.clients.python.sdk import connect_async
+from tests.clients.python.test_openai_responses import IMAGE
 from tests.e2e.server import Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -72,6 +73,9 @@ async def run(mode: Mode, agent: agents.Agent[None], given: Any, **options: Any)
         async for event in result.stream_events()
         if event.type == "run_item_stream_event"
     ]
+    if isinstance(given, agents.RunState):
+        # What was called before is not told again.
+        return result
     made = {"tool_call_item": "tool_called", "tool_call_output_item": "tool_output"}
     expected = [made[item.type] for item in result.new_items if item.type in made]
     assert sorted(name for name in names if name in made.values()) == sorted(expected)
@@ -251,6 +255,107 @@ async def test_reasoning_is_sent_back(model: agents.Model, mode: Mode) -> None:
     assert result.context_wrapper.usage.output_tokens_details.reasoning_tokens > 0
     again = await run(mode, agent, "What did you think?", session=session)
     assert again.final_output
+
+
+@each_mode
+async def test_a_tool_waits_for_approval(
+    model: agents.Model, async_openai: openai.AsyncOpenAI, mode: Mode
+) -> None:
+    @agents.function_tool(needs_approval=True)
+    def delete_all(what: str) -> str:
+        """Deletes everything."""
+        return "gone"
+
+    agent = an_agent(model, tools=[delete_all])
+    conversation = await async_openai.conversations.create()
+    for options in ({}, {"conversation_id": conversation.id}):
+        asked = await run(mode, agent, "Call delete_all", **options)
+        state = asked.to_state()
+        (interruption,) = asked.interruptions
+        state.approve(interruption)
+        assert (await run(mode, agent, state)).final_output == 'delete_all said: "gone"'
+
+
+@each_mode
+async def test_an_agent_is_a_tool(model: agents.Model, mode: Mode) -> None:
+    expert = an_agent(model, name="Expert", tools=[])
+    desk = an_agent(model, tools=[expert.as_tool("ask_expert", "Asks an expert.")])
+    result = await run(mode, desk, 'Call ask_expert with {"input":"Repeat exactly: yes"}')
+    assert result.final_output == 'ask_expert said: "yes"'
+
+
+@each_mode
+async def test_a_tool_is_found_in_a_namespace(model: agents.Model, mode: Mode) -> None:
+    @agents.function_tool(defer_loading=True)
+    def find_customer(name: str) -> str:
+        """Finds a customer."""
+        return f"{name} was found"
+
+    crm = agents.tool_namespace(name="crm", description="Customers.", tools=[find_customer])
+    agent = an_agent(model, tools=[*crm, agents.ToolSearchTool()])
+    result = await run(mode, agent, 'Call find_customer with {"name":"Ada"}')
+    assert result.final_output == 'find_customer said: "Ada was found"'
+
+
+@each_mode
+async def test_a_tool_returns_an_image(model: agents.Model, mode: Mode) -> None:
+    @agents.function_tool
+    def draw(what: str) -> agents.ToolOutputImage:
+        """Draws."""
+        return agents.ToolOutputImage(image_url=IMAGE)
+
+    result = await run(mode, an_agent(model, tools=[draw]), "Call draw")
+    assert "image/png" in result.final_output
+
+
+@each_mode
+async def test_tools_of_the_server_may_be_offered(model: agents.Model, mode: Mode) -> None:
+    """The simulator has none of them, and leaves them alone."""
+    agent = an_agent(
+        model,
+        tools=[
+            agents.WebSearchTool(),
+            agents.FileSearchTool(vector_store_ids=["vs_1"]),
+            agents.CodeInterpreterTool({"type": "code_interpreter", "container": {"type": "auto"}}),
+            agents.ImageGenerationTool({"type": "image_generation"}),
+        ],
+    )
+    assert (await run(mode, agent, "Hello")).final_output == "You said: Hello"
+
+
+@each_mode
+async def test_every_setting_is_accepted(model: agents.Model, mode: Mode) -> None:
+    settings = agents.ModelSettings(
+        temperature=0.5,
+        top_p=0.5,
+        truncation="auto",
+        max_tokens=100,
+        verbosity="low",
+        metadata={"topic": "tests"},
+        store=True,
+        prompt_cache_retention="24h",
+        top_logprobs=2,
+        extra_headers={"x-test": "yes"},
+        extra_query={"more": "yes"},
+        extra_body={"user": "somebody"},
+    )
+    result = await run(mode, an_agent(model, model_settings=settings), "Hello")
+    assert result.final_output == "You said: Hello"
+
+
+async def test_a_compacting_session_waits_for_its_operation(
+    model: agents.Model, async_openai: openai.AsyncOpenAI
+) -> None:
+    session = agents.OpenAIResponsesCompactionSession(
+        "tests",
+        agents.SQLiteSession("tests"),
+        client=async_openai,
+        model="gpt-5",
+        should_trigger_compaction=lambda _: True,
+    )
+    with pytest.raises(openai.InternalServerError) as caught:
+        await run("run", an_agent(model), "Hello", session=session)
+    assert caught.value.status_code == 501
 
 
 @each_mode

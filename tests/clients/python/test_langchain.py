@@ -280,15 +280,60 @@ async def test_an_answer_that_is_cut_says_so(server: Server, mode: Mode) -> None
     assert metadata["incomplete_details"] == {"reason": "max_output_tokens"}
 
 
+CONTENT: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "an image by URL": ({"type": "image_url", "image_url": {"url": IMAGE}}, "image/png"),
+    "an image": (
+        {"type": "image", "base64": "YWJj", "mime_type": "image/png"},
+        "image/png, 3 bytes",
+    ),
+    "a file": (
+        {
+            "type": "file",
+            "base64": "YWJj",
+            "mime_type": "application/pdf",
+            "filename": "a.pdf",
+        },
+        "a.pdf, application/pdf, 3 bytes",
+    ),
+}
+
+
 @in_session
 @each_mode
-async def test_an_image_is_seen(model: ChatOpenAI, mode: Mode) -> None:
-    content: list[str | dict[Any, Any]] = [
-        {"type": "text", "text": "What is this?"},
-        {"type": "image_url", "image_url": {"url": IMAGE}},
-    ]
+@pytest.mark.parametrize(("block", "seen"), CONTENT.values(), ids=CONTENT)
+async def test_the_input_can_be(
+    model: ChatOpenAI, mode: Mode, block: dict[str, Any], seen: str
+) -> None:
+    content: list[str | dict[Any, Any]] = [{"type": "text", "text": "What is this?"}, block]
     message = await ask(model, mode, [HumanMessage(content)])
-    assert "image/png" in message.text
+    assert seen in message.text
+
+
+@in_session
+@each_mode
+async def test_a_tool_returns_an_image(model: ChatOpenAI, mode: Mode) -> None:
+    @tool
+    def draw(what: str) -> list[dict[str, str]]:
+        """Draws."""
+        return [{"type": "image", "base64": "YWJj", "mime_type": "image/png"}]
+
+    bound = model.bind_tools([draw])
+    first = await ask(bound, mode, "Call draw")
+    given = [HumanMessage("Call draw"), first, draw.invoke(first.tool_calls[0])]
+    assert "image/png, 3 bytes" in (await ask(bound, mode, given)).text
+
+
+@in_session
+@each_mode
+async def test_tools_of_the_server_may_be_offered(model: ChatOpenAI, mode: Mode) -> None:
+    """The simulator has none of them, and leaves them alone."""
+    tools: list[dict[str, Any]] = [
+        {"type": "web_search"},
+        {"type": "image_generation"},
+        {"type": "code_interpreter", "container": {"type": "auto"}},
+        {"type": "file_search", "vector_store_ids": ["vs_1"]},
+    ]
+    assert (await ask(model.bind_tools(tools), mode, "Hello")).text == "You said: Hello"
 
 
 @in_session
@@ -296,6 +341,8 @@ async def test_an_image_is_seen(model: ChatOpenAI, mode: Mode) -> None:
 async def test_a_failure_is_an_exception(model: ChatOpenAI, mode: Mode) -> None:
     with pytest.raises(openai.RateLimitError):
         await ask(model, mode, "Fail before the first event with rate_limit_exceeded")
+    with pytest.raises(ValueError, match="server_error"):
+        await ask(model, mode, "Fail after 2 deltas")
     with pytest.raises(openai.BadRequestError):
         await ask(model, mode, "Hello", previous_response_id="resp_" + "0" * 32)
 

@@ -89,7 +89,7 @@ async def _cancel(sdk: Sdk, call: Call) -> None:
 
 @drives("responses.parse")
 async def _parse(sdk: Sdk, call: Call) -> None:
-    response = await call(model="sim", input="Name a city.", text_format=City)
+    response = await call(model="sim", input="Name a city.", text_format=City, verbosity="low")
     assert isinstance(response.output_parsed, City)
     assert response.output_text == response.output_parsed.model_dump_json()
 

@@ -126,7 +126,11 @@ async def test_a_conversation_is_followed(
     assert (await ask(agent, mode, ASK)).output == QUOTED
 
 
-async def test_a_run_can_be_in_the_background(model: OpenAIResponsesModel) -> None:
+async def test_a_run_can_be_in_the_background(
+    model: OpenAIResponsesModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It would wait for two seconds before each look.
+    monkeypatch.setattr(model, "continuation_delay", lambda _: 0.0)
     settings = OpenAIResponsesModelSettings(openai_background=True)
     told = await ask(an_agent(model), "run", WEATHER, model_settings=settings)
     assert told.output == 'get_weather said: "Paris is sunny"'
@@ -197,8 +201,34 @@ async def test_a_tool_may_ask_again(model: OpenAIResponsesModel, mode: Mode) -> 
         """Finds a town."""
         raise pydantic_ai.ModelRetry(f"There is no {name}.")
 
-    with pytest.raises(pydantic_ai.UnexpectedModelBehavior):
-        await ask(an_agent(model, tools=[find_town], retries=0), mode, "Call find_town")
+    agent = an_agent(model, tools=[find_town])
+    told = await ask(agent, mode, 'Call find_town with {"name":"Atlantis"}')
+    assert "There is no Atlantis." in told.output
+
+
+@each_mode
+async def test_a_tool_waits_for_approval(model: OpenAIResponsesModel, mode: Mode) -> None:
+    def delete_all(what: str) -> str:
+        """Deletes everything."""
+        return "gone"
+
+    tool = pydantic_ai.Tool(delete_all, requires_approval=True)
+    agent = an_agent(model, tools=[tool], output_type=[str, pydantic_ai.DeferredToolRequests])
+    asked = await ask(agent, mode, "Call delete_all")
+    (call,) = asked.output.approvals
+    results = pydantic_ai.DeferredToolResults(approvals={call.tool_call_id: True})
+    told = await ask(
+        agent, mode, None, message_history=asked.messages, deferred_tool_results=results
+    )
+    assert told.output == 'delete_all said: "gone"'
+
+
+@each_mode
+async def test_tools_of_the_server_may_be_offered(model: OpenAIResponsesModel, mode: Mode) -> None:
+    """The simulator has none of them, and leaves them alone."""
+    settings = OpenAIResponsesModelSettings(openai_native_tools=[{"type": "web_search"}])
+    told = await ask(an_agent(model), mode, "Hello", model_settings=settings)
+    assert told.output == "You said: Hello"
 
 
 @each_mode
@@ -229,10 +259,16 @@ async def test_reasoning_is_sent_back(async_openai: openai.AsyncOpenAI, mode: Mo
 
 
 @each_mode
-async def test_an_image_is_seen(model: OpenAIResponsesModel, mode: Mode) -> None:
-    image = pydantic_ai.BinaryContent(PNG, media_type="image/png")
-    told = await ask(an_agent(model, tools=[]), mode, ["What is this?", image])
-    assert f"image/png, {len(PNG)} bytes" in told.output
+async def test_media_are_seen(model: OpenAIResponsesModel, mode: Mode) -> None:
+    content = [
+        "What is this?",
+        pydantic_ai.BinaryContent(PNG, media_type="image/png"),
+        pydantic_ai.BinaryContent(b"%PDF", media_type="application/pdf"),
+        pydantic_ai.ImageUrl("https://example.com/a.png"),
+    ]
+    told = await ask(an_agent(model, tools=[]), mode, content)
+    for seen in (f"image/png, {len(PNG)} bytes", "application/pdf, 4 bytes", "by URL"):
+        assert seen in told.output
 
 
 @each_mode
@@ -251,6 +287,13 @@ async def test_a_failure_is_an_exception(model: OpenAIResponsesModel, mode: Mode
     with pytest.raises(pydantic_ai.ModelHTTPError) as wrong:
         await ask(agent, mode, "Hello", model_settings={"temperature": 5})
     assert wrong.value.status_code == 400
+
+
+async def test_counting_tokens_first_waits_for_its_operation(model: OpenAIResponsesModel) -> None:
+    limits = pydantic_ai.UsageLimits(count_tokens_before_request=True, input_tokens_limit=1000)
+    with pytest.raises(pydantic_ai.ModelHTTPError) as caught:
+        await ask(an_agent(model), "run", "Hello", usage_limits=limits)
+    assert caught.value.status_code == 501
 
 
 async def test_the_events_of_a_run_are_told(model: OpenAIResponsesModel) -> None:
