@@ -1,0 +1,32 @@
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients.node.script import Project
+from tests.e2e.server import Server
+from tests.support.npm import Npm
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """The server as it is without a configuration."""
+    with Server("--port", "0", "--grpc-port", "0") as server:
+        yield server
+        assert server.stop() == 0
+        # Whatever clients did, nothing failed inside.
+        assert not server.log, server.log
+
+
+@pytest.fixture(scope="session")
+def project(npm: Npm, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The scripts of this folder, compiled beside the packages that they import."""
+    directory = tmp_path_factory.mktemp("clients") / "node"
+    shutil.copytree(HERE, directory, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    npm.link(directory)
+    project = Project(npm, directory)
+    project.compile()
+    return project
