@@ -21,4 +21,4 @@ def test_it_is_served(
 
 
 def test_the_scripts_are_formatted(npm: Npm) -> None:
-    run(npm.tool("prettier"), "--check", "--log-level=warn", "--print-width=100", HERE)
+    run(npm.tool("prettier"), "--check", "--log-level=warn", HERE)
