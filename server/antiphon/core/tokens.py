@@ -27,17 +27,21 @@ def count_items(items: Iterable[Item]) -> int:
     return sum(count_bytes(item.ByteSize()) for item in items)
 
 
-def usage(input_tokens: int, output_tokens: int) -> ResponseUsage:
+def usage(
+    input_tokens: int, output_tokens: int, *, cached_tokens: int = 0, reasoning_tokens: int = 0
+) -> ResponseUsage:
     """Returns the usage of a response.
 
     Args:
         input_tokens: the tokens of the whole context.
-        output_tokens: the tokens of the output.
+        output_tokens: the tokens of the output, reasoning included.
+        cached_tokens: how many of the input tokens had been read before.
+        reasoning_tokens: how many of the output tokens are reasoning.
     """
     return ResponseUsage(
         input_tokens=input_tokens,
-        input_tokens_details=InputTokensDetails(),
+        input_tokens_details=InputTokensDetails(cached_tokens=cached_tokens),
         output_tokens=output_tokens,
-        output_tokens_details=OutputTokensDetails(),
+        output_tokens_details=OutputTokensDetails(reasoning_tokens=reasoning_tokens),
         total_tokens=input_tokens + output_tokens,
     )
