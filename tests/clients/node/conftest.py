@@ -10,6 +10,9 @@ from tests.support.npm import Npm
 
 HERE = Path(__file__).parent
 
+BROKEN_OFF = "backend ended without finishing"
+"""What is logged of a run that is asked to break off."""
+
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
@@ -17,8 +20,9 @@ def server() -> Iterator[Server]:
     with Server("--port", "0", "--grpc-port", "0") as server:
         yield server
         assert server.stop() == 0
-        # Whatever clients did, nothing failed inside.
-        assert not server.log, server.log
+        # Whatever clients did, nothing failed inside but what they asked to.
+        others = [line for line in server.log.splitlines() if BROKEN_OFF not in line]
+        assert others == []
 
 
 @pytest.fixture(scope="session")

@@ -178,9 +178,10 @@ test("a choice of no tool of the request is refused", async () => {
 });
 
 test("the deltas of interleaved calls belong to their calls", async () => {
+  const long = JSON.stringify({ city: "Paris, of all the cities that there are" });
   const stream = responses.stream({
     model: "sim",
-    input: "Call get_weather and get_time interleaved",
+    input: `Call get_weather with ${long} and get_time with ${long} interleaved`,
     tools,
   });
   const snapshots = new Map<string, string>();
@@ -199,7 +200,10 @@ test("the deltas of interleaved calls belong to their calls", async () => {
       .map((call) => call.id!)
       .toSorted(),
   );
-  for (const call of calls(output)) assert.equal(snapshots.get(call.id!), call.arguments);
+  for (const call of calls(output)) {
+    assert.equal(call.arguments, long);
+    assert.equal(snapshots.get(call.id!), long);
+  }
   // The second begins before the first has ended.
   assert.ok(order.indexOf(1) < order.lastIndexOf(0));
 });
