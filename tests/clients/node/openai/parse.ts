@@ -85,14 +85,17 @@ test("a refusal has nothing parsed", async () => {
 });
 
 test("what was cut is not parsed", async () => {
-  const cut = responses.parse({ ...asked, max_output_tokens: 16 });
-  // The client parses whatever text there is.
-  await refused(cut, SyntaxError);
-  const { status, incomplete_details } = await responses.create({
-    ...asked,
-    max_output_tokens: 16,
-  });
-  assert.deepEqual([status, incomplete_details?.reason], ["incomplete", "max_output_tokens"]);
+  const cut = { ...asked, max_output_tokens: 16 };
+  for (const response of [
+    await responses.parse(cut),
+    await responses.stream(cut).finalResponse(),
+  ]) {
+    assert.deepEqual(
+      [response.status, response.incomplete_details?.reason, response.output_parsed],
+      ["incomplete", "max_output_tokens", null],
+    );
+    assert.throws(() => JSON.parse(response.output_text) as unknown, SyntaxError);
+  }
 });
 
 test("a schema that nothing fits is refused", async () => {
