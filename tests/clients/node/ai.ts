@@ -21,7 +21,7 @@ import {
 import type { ModelMessage, Warning } from "ai";
 import { z } from "zod";
 
-import { all, lookedUp, refused, until, url } from "./harness.js";
+import { all, guarded, lookedUp, refused, until, url } from "./harness.js";
 
 const warnings: Warning[] = [];
 globalThis.AI_SDK_LOG_WARNINGS = (told) => void warnings.push(...told.warnings);
@@ -59,6 +59,8 @@ const tools = {
     execute: ({ zone }) => `noon in ${zone}`,
   }),
 };
+
+const thinking = { forceReasoning: true, reasoningEffort: "low", reasoningSummary: "auto" };
 
 const Recipe = z.object({
   name: z.string(),
@@ -250,6 +252,31 @@ for (const store of [true, false])
     assert.equal((await result.steps).length, 2);
   });
 
+test("what is stored is referred to, and not sent again", async () => {
+  const bodies: { input: { type?: string }[] }[] = [];
+  const seen = createOpenAI({
+    apiKey: "unused",
+    baseURL: `${url}/v1`,
+    fetch: (input, init) => {
+      bodies.push(JSON.parse(String(init?.body)) as (typeof bodies)[number]);
+      return fetch(input, init);
+    },
+  });
+  const { text } = await generateText({
+    model: seen("sim"),
+    maxRetries: 0,
+    prompt: "What is the weather in Paris?",
+    tools,
+    stopWhen: isStepCount(5),
+    ...options(thinking),
+  });
+  assert.match(text, /get_weather said/);
+  assert.deepEqual(
+    bodies.map(({ input }) => input.map(({ type }) => type)),
+    [[undefined], [undefined, "item_reference", "function_call", "function_call_output"]],
+  );
+});
+
 test("the steps of a tool go on from one response to the next", async () => {
   const first = await generateText({
     ...once,
@@ -333,6 +360,39 @@ test("a custom tool is given its text", async () => {
   );
 });
 
+test("tools that the API itself would run are taken", async () => {
+  const { text, toolCalls } = await generateText({
+    ...once,
+    prompt: "Repeat exactly: Hello",
+    tools: {
+      web_search: openai.tools.webSearch({ searchContextSize: "low" }),
+      file_search: openai.tools.fileSearch({ vectorStoreIds: ["vs_1"] }),
+      code_interpreter: openai.tools.codeInterpreter(),
+      image_generation: openai.tools.imageGeneration(),
+      mcp: openai.tools.mcp({ serverLabel: "docs", serverUrl: "https://mcp.example.com/sse" }),
+      apply_patch: openai.tools.applyPatch({}),
+    },
+  });
+  assert.deepEqual([text, toolCalls], ["Hello", []]);
+});
+
+test("any model of the provider's is answered, as it is asked", async () => {
+  for (const name of ["gpt-4o", "o3", "gpt-5.1", "gpt-5.6-sol", "gpt-6-astra"]) {
+    const asked = {
+      model: openai(name),
+      maxRetries: 0,
+      instructions: "Answer briefly.",
+      prompt: "What is the weather in Paris?",
+      tools,
+      stopWhen: isStepCount(5),
+    };
+    const { text, finalStep } = await generateText(asked);
+    assert.match(text, /get_weather said: .*18/);
+    assert.equal(finalStep.response.modelId, name);
+    assert.match(await streamText(asked).text, /get_weather said: .*18/);
+  }
+});
+
 // Objects.
 
 test("an object is generated that fits its schema", async () => {
@@ -369,6 +429,17 @@ test("outputs of other kinds do too", async () => {
   assert.equal(typeof output, "object");
 });
 
+test("an output that need not be strict may lack members", async () => {
+  const schema = z.object({ name: z.string(), source: z.string().optional() });
+  const { output } = await generateText({
+    ...once,
+    prompt: "A recipe for soup",
+    output: Output.object({ schema }),
+    ...options({ strictJsonSchema: false }),
+  });
+  assert.deepEqual(schema.parse(output), output);
+});
+
 test("an output may come after a tool", async () => {
   const result = await generateText({
     ...once,
@@ -395,8 +466,6 @@ test("an object that was cut is none", async () => {
 });
 
 // Reasoning.
-
-const thinking = { forceReasoning: true, reasoningEffort: "low", reasoningSummary: "auto" };
 
 test("reasoning is generated before the text", async () => {
   const result = await generateText({ ...once, prompt: "Hello", ...options(thinking) });
@@ -481,6 +550,12 @@ test("a failure is tried again as often as it is told", async () => {
   const failing = { model: counting("sim"), prompt, maxRetries: 0 };
   await refused(generateText(failing), APICallError, { statusCode: 502, isRetryable: true });
   assert.equal(asked, 1);
+});
+
+test("a wrong key is told to be", async () => {
+  const other = createOpenAI({ ...guarded, apiKey: "sk-wrong" });
+  const asked = { model: other("sim"), prompt: "Hello", maxRetries: 0 };
+  await refused(generateText(asked), APICallError, { statusCode: 401, isRetryable: false });
 });
 
 test("a stream that fails on its way is told to have failed", async () => {

@@ -6,6 +6,12 @@ import dns from "node:dns";
 /** The address of the gateway. */
 export const url = process.env["ANTIPHON_URL"]!;
 
+/** The address of a gateway that asks for a key and lets one request a minute in. */
+export const guarded = {
+  apiKey: process.env["ANTIPHON_GUARDED_KEY"]!,
+  baseURL: `${process.env["ANTIPHON_GUARDED_URL"]!}/v1`,
+};
+
 /** An id as the server makes them, of nothing. */
 export const unknown = `resp_${"0".repeat(32)}`;
 

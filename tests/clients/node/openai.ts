@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "./openai/create.js";
+import "./openai/values.js";
 import "./openai/streams.js";
 import "./openai/lifecycle.js";
 import "./openai/conversations.js";

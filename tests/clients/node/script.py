@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.e2e.server import Server
 from tests.support.npm import Npm, run
 
-__all__ = ["Project", "Result"]
+__all__ = ["KEY", "Project", "Result"]
+
+KEY: Final = "sk-of-a-test"
 
 _HANGING_SECONDS: Final = 100
 
@@ -46,14 +50,18 @@ class Project:
 
     def compile(self) -> None:
         """Checks the types of every script, as the users of a client do, and compiles it."""
-        run(self.npm.tool("tsc"), "--project", self.directory)
+        try:
+            run(self.npm.tool("tsc"), "--project", self.directory)
+        except AssertionError as error:
+            pytest.fail(f"the scripts do not compile: {error}", pytrace=False)
 
-    def run(self, name: str, server: Server) -> list[Result]:
+    def run(self, name: str, server: Server, guarded: Server) -> list[Result]:
         """Runs a script in a process of its own.
 
         Args:
             name: the name of the script.
             server: what its clients ask.
+            guarded: a server that asks for a key.
         """
         out = self.directory / "out"
         with subprocess.Popen(
@@ -66,7 +74,12 @@ class Project:
             ),
             cwd=self.directory,
             # Nothing of this process's, which may steer a client or send it through a proxy.
-            env={"PATH": os.environ["PATH"], "ANTIPHON_URL": server.url},
+            env={
+                "PATH": os.environ["PATH"],
+                "ANTIPHON_URL": server.url,
+                "ANTIPHON_GUARDED_URL": guarded.url,
+                "ANTIPHON_GUARDED_KEY": KEY,
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -58,7 +58,7 @@ const echoed = {
   prompt_cache_key: "cache-me",
   prompt_cache_options: { mode: "explicit", ttl: "30m" },
   prompt_cache_retention: "24h",
-  reasoning: { effort: "none", summary: "auto" },
+  reasoning: { context: "auto", effort: "none", mode: "standard", summary: "auto" },
   safety_identifier: "somebody",
   service_tier: "flex",
   temperature: 0.25,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import OpenAI from "openai";
 
-import { refused, unknown, url } from "../harness.js";
+import { guarded, refused, unknown, url } from "../harness.js";
 import { client, modes, responses } from "./client.js";
 
 /** What is wrong with a request, and how the client is told. */
@@ -113,4 +113,32 @@ test("a path that is not served is not found", async () => {
   await refused(elsewhere.responses.retrieve(unknown), OpenAI.NotFoundError, {
     type: "invalid_request_error",
   });
+});
+
+test("a wrong key, an unknown model and a full quota are told apart", async () => {
+  const asked = { model: "sim", input: "Hello" };
+  const wrong = new OpenAI({ ...guarded, apiKey: "sk-wrong", maxRetries: 0 });
+  await refused(wrong.responses.create(asked), OpenAI.AuthenticationError, {
+    status: 401,
+    code: "invalid_api_key",
+    type: "invalid_request_error",
+  });
+  const right = new OpenAI({ ...guarded, maxRetries: 0 });
+  await refused(right.responses.create({ ...asked, model: "nobody" }), OpenAI.NotFoundError, {
+    status: 404,
+    code: "model_not_found",
+    param: "model",
+  });
+  const full = await refused(right.responses.create(asked), OpenAI.RateLimitError, {
+    status: 429,
+    code: "rate_limit_exceeded",
+    type: "rate_limit_exceeded",
+  });
+  assert.ok(Number(full.headers.get("retry-after")) > 0);
+});
+
+test("the models are listed", async () => {
+  const models = await client.models.list();
+  assert.ok(models.data.some(({ id }) => id === "sim"));
+  assert.equal((await client.models.retrieve("sim")).object, "model");
 });

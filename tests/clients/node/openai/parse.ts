@@ -5,6 +5,8 @@ import { zodResponsesFunction, zodTextFormat } from "openai/helpers/zod";
 import { standardResponsesFunction, standardTextFormat } from "openai/helpers/standard-schema";
 import OpenAI from "openai";
 import { z } from "zod";
+import { z as z3 } from "zod/v3";
+import * as mini from "zod/mini";
 
 import { refused } from "../harness.js";
 import { responses } from "./client.js";
@@ -68,6 +70,28 @@ test("any standard schema will do", async () => {
   assert.deepEqual(schema.parse(response.output_parsed), response.output_parsed);
 });
 
+test("the schemas of other versions of zod are answered too", async () => {
+  const old = z3.object({
+    city: z3.string(),
+    kind: z3.enum(["sun", "rain"]),
+    degrees: z3.array(z3.number().int().min(-50).max(60)).min(1),
+    wind: z3.object({ from: z3.string().nullable() }),
+  });
+  const first = await responses.parse({
+    model: "sim",
+    input: "What is the weather in Paris?",
+    text: { format: zodTextFormat(old, "weather") },
+  });
+  assert.deepEqual(old.parse(first.output_parsed), first.output_parsed);
+  const small = mini.object({ city: mini.string(), sunny: mini.boolean() });
+  const second = await responses.parse({
+    model: "sim",
+    input: "What is the weather in Paris?",
+    text: { format: zodTextFormat(small, "weather") },
+  });
+  assert.deepEqual(small.parse(second.output_parsed), second.output_parsed);
+});
+
 test("JSON of any shape is JSON", async () => {
   const response = await responses.create({
     model: "sim",
@@ -117,7 +141,7 @@ test("a schema that nothing fits is refused", async () => {
 });
 
 test("the arguments of a call are parsed", async () => {
-  const parameters = z.object({ city: z.string(), days: z.number().int().min(1).max(7) });
+  const parameters = Person;
   for (const tool of [
     zodResponsesFunction({ name: "forecast", parameters }),
     standardResponsesFunction({ name: "forecast", parameters }),
