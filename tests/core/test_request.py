@@ -8,6 +8,7 @@ from antiphon.v1.item_pb2 import Item, ItemList
 from antiphon.v1.message_pb2 import Message, Role
 from antiphon.v1.response_pb2 import Response, ResponseStatus
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
+from antiphon.v1.tool_choice_pb2 import AllowedTool
 from antiphon.v1.tool_pb2 import Tool
 
 
@@ -31,6 +32,9 @@ def refusal(json: str) -> ApiError:
         '{"model":"m","previous_response_id":"resp_1","input":[]}',
         '{"model":"m","input":"hi","stream":true,"stream_options":{}}',
         '{"model":"m","input":"hi","background":false,"tool_choice":"none"}',
+        '{"model":"m","input":"hi","text":{"format":{"type":"json_object"}}}',
+        '{"model":"m","input":"hi","text":{"format":{"type":"json_schema","name":"n","schema":{}}}}',
+        '{"model":"m","input":"","tools":[{"type":"custom","name":"f"}],"tool_choice":"required"}',
     ],
 )
 def test_a_whole_request_passes(json: str) -> None:
@@ -196,9 +200,6 @@ def test_the_response_does_not_share_with_its_request() -> None:
     ("member", "param"),
     [
         ('"prompt":{"id":"pmpt_1"}', "prompt"),
-        ('"tool_choice":"required"', "tool_choice"),
-        ('"tool_choice":{"type":"function","name":"f"}', "tool_choice"),
-        ('"text":{"format":{"type":"json_object"}}', "text.format"),
         ('"context_management":[{"type":"compaction"}]', "context_management"),
     ],
 )
@@ -222,6 +223,20 @@ def test_a_response_does_not_tell_the_secrets_of_its_tools() -> None:
     assert response.tools[0].mcp.server_label == "l"
     assert b"token-" not in response.SerializeToString()
     assert b"token-2" in request.SerializeToString()
+
+
+def test_a_response_does_not_tell_the_secrets_of_the_tools_that_it_allows() -> None:
+    request = asked(
+        f'{{"model":"m","input":"hi","tools":[{SECRET_TOOL}],"tool_choice":'
+        f'{{"type":"allowed_tools","mode":"auto","tools":[{SECRET_TOOL}]}}}}'
+    )
+    check_request(request)
+    response = new_response(request, response_id="resp_1", created_at=7, store=True)
+    (allowed,) = response.tool_choice_tool.allowed_tools.tools
+    assert allowed == AllowedTool(type="mcp", server_label="l")
+    assert b"token-" not in response.SerializeToString()
+    assert b"example.com" not in allowed.SerializeToString()
+    assert b"token-2" in request.tool_choice_tool.SerializeToString()
 
 
 def test_the_input_that_is_stored_holds_no_secrets() -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.ids import check_id
+from antiphon.core.tool_choice import check_tool_choice, redact_tool_choice
 from antiphon.json import InvalidValue, redact
 from antiphon.json.raw import recompact
 from antiphon.v1 import response_pb2
@@ -52,6 +53,7 @@ def check_request(request: CreateResponseRequest, *, store_by_default: bool = Tr
             raise _missing("input")
         if kind == "input_list" and not request.input_list.items:
             raise _refused("input", "'input' must have at least 1 element.", "empty_array")
+    check_tool_choice(request)
 
 
 def conversation_of(request: CreateResponseRequest) -> str:
@@ -99,10 +101,6 @@ def _check_built(request: CreateResponseRequest) -> None:
     for name, key in _NOT_BUILT:
         if _given(request, name):
             raise _not_built(key)
-    if request.tool_choice_mode == "required" or request.HasField("tool_choice_tool"):
-        raise _not_built("tool_choice")
-    if request.text.format.WhichOneof("kind") not in (None, "text"):
-        raise _not_built("text.format")
 
 
 _NOT_BUILT: Final = (
@@ -248,6 +246,7 @@ def new_response(
         response.conversation_id = conversation
     _tell_choices(response)
     redact(response)
+    redact_tool_choice(response)
     return response
 
 

@@ -38,15 +38,27 @@ class DocumentMaker:
 
     Args:
         workers: how many there are at most.
+        kept: how many answers are remembered.
     """
 
-    def __init__(self, workers: int = _WORKERS) -> None:
+    def __init__(self, workers: int = _WORKERS, kept: int = _KEPT_ANSWERS) -> None:
         self._workers = workers
+        self._most_kept = kept
         self._threads: ThreadPoolExecutor | None = None
         self._idle: list[_Worker] = []
         self._lock = threading.Lock()
         self._kept: OrderedDict[Job, Answer] = OrderedDict()
         self._size = 0
+
+    @property
+    def idle(self) -> int:
+        """How many workers wait for jobs."""
+        return len(self._idle)
+
+    @property
+    def kept(self) -> int:
+        """How many answers are remembered."""
+        return len(self._kept)
 
     async def make(self, job: Job) -> str:
         """Returns the document that was asked for.
@@ -93,7 +105,7 @@ class DocumentMaker:
     def _keep(self, job: Job, answer: Answer) -> None:
         self._kept[job] = answer
         self._size += len(job.schema) + len(answer.text)
-        while len(self._kept) > _KEPT_ANSWERS or self._size > _KEPT_CHARACTERS:
+        while len(self._kept) > self._most_kept or self._size > _KEPT_CHARACTERS:
             old, gone = self._kept.popitem(last=False)
             self._size -= len(old.schema) + len(gone.text)
 

@@ -131,4 +131,4 @@ def _printed(value: Fraction) -> int | Decimal | None:
     if rest != 1 or places > 400:
         return None
     scaled = value * 10**places
-    return Decimal(f"{scaled.numerator}E-{places}").normalize()
+    return Decimal(f"{scaled.numerator}E-{places}")

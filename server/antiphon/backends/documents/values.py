@@ -116,7 +116,7 @@ class ValueMaker:
         try:
             return self._value(self._root, 0, "")
         except _Dead:
-            raise SchemaProblem(Problem.UNSATISFIABLE) from None
+            raise SchemaProblem(Problem.NOT_FOUND) from None
 
     # Any schema.
 
@@ -189,10 +189,10 @@ class ValueMaker:
         values = self._shuffled(node["enum"])
         # What was spoken of comes first, and nothing comes last.
         values.sort(key=lambda each: (str(each).lower() not in self._spoken, each is None))
-        return self._first(node, values, node.keys() - {"enum", "type"})
+        return self._first(node, values, node.keys() - {"enum"})
 
     def _first(self, node: Mapping[str, Any], values: Sequence[Any], checked: Any) -> Any:
-        if not checked & node.keys():
+        if values and not checked & node.keys():
             return values[0]
         for value in values:
             if self._fits(node, value):
@@ -200,7 +200,7 @@ class ValueMaker:
         raise _Dead
 
     def _checked(self, node: Mapping[str, Any], value: Any) -> Any:
-        if node.keys() - {"const", "type", *_LOCAL, "$schema"} and not self._fits(node, value):
+        if node.keys() - {"const", "$schema", *_LOCAL} and not self._fits(node, value):
             raise _Dead
         return value
 
@@ -287,21 +287,20 @@ class ValueMaker:
         prefix, rest = _places(node)
         least = _count(node.get("minItems"), 0) or 0
         most = _count(node.get("maxItems"), None)
-        wanted = node.get("contains")
-        contained = _count(node.get("minContains"), 1) or 0 if wanted is not None else 0
-        if max(least, contained) > _MAX_STEPS:
+        contains = _contained(node)
+        if max(least, len(contains)) > _MAX_STEPS:
             raise SchemaProblem(Problem.TOO_COMPLEX)
-        size = max(least, contained)
+        size = max(least, len(contains))
         if depth < _SHALLOW and self._height(rest) + depth < _MAX_DEPTH:
             size = max(size, len(prefix) or 1, least + self._random.randrange(2))
         if rest is False:
             size = min(size, max(len(prefix), least))
-        sizes = [size if most is None else min(size, most)]
-        sizes += [each for each in (least, max(least, contained)) if each not in sizes]
-        for length in sizes:
-            for _ in range(4):
+        # Where elements have to be of some kind, there may be no place for them but after others.
+        sizes = [size, least, max(least, len(contains)), len(prefix) + len(contains)]
+        for length in dict.fromkeys(each if most is None else min(each, most) for each in sizes):
+            for attempt in range(4):
                 try:
-                    value = self._elements(node, length, contained, depth, name)
+                    value = self._elements(node, length, contains, attempt, depth, name)
                 except _Dead:
                     continue
                 if not _CHECKED_ARRAY & node.keys() or self._fits(node, value):
@@ -309,20 +308,22 @@ class ValueMaker:
         raise _Dead
 
     def _elements(
-        self, node: Mapping[str, Any], length: int, contained: int, depth: int, name: str
+        self,
+        node: Mapping[str, Any],
+        length: int,
+        contains: Sequence[Schema],
+        attempt: int,
+        depth: int,
+        name: str,
     ) -> list[Any]:
         prefix, rest = _places(node)
-        wanted = node.get("contains")
         unique = node.get("uniqueItems") is True
-        parts = [part["contains"] for part in node.get("allOf", ()) if "contains" in part]
+        places = self._contained_places(length, len(contains), attempt)
         found: list[Any] = []
-        # What has to be contained is tried in the last places, where a prefix binds the least.
-        contains = [wanted] * contained + parts
         for index in range(length):
             schema = prefix[index] if index < len(prefix) else rest
-            left = length - index
-            if left <= len(contains):
-                schema = _joined(contains[len(contains) - left], {"allOf": [schema]}, "")
+            if index in places:
+                schema = _flat({"allOf": [contains[places.index(index)], schema]})
             for _ in range(_TRIES if unique else 1):
                 value = self._value(schema, depth + 1, name)
                 if not unique or not any(_same(value, each) for each in found):
@@ -331,6 +332,15 @@ class ValueMaker:
                 raise _Dead
             found.append(value)
         return found
+
+    def _contained_places(self, length: int, count: int, attempt: int) -> list[int]:
+        """Returns places for elements that have to be there: the last, the first, then any."""
+        count = min(count, length)
+        if attempt == 0:
+            return list(range(length - count, length))
+        if attempt == 1:
+            return list(range(count))
+        return self._random.sample(range(length), count)
 
     # Objects.
 
@@ -642,6 +652,18 @@ def _patterns(node: Mapping[str, Any]) -> Iterator[str]:
     for part in node.get("allOf", ()):
         if isinstance(part, Mapping) and isinstance(part.get("pattern"), str):
             yield part["pattern"]
+
+
+def _contained(node: Mapping[str, Any]) -> list[Schema]:
+    """Returns the schemas of the elements that an array has to have somewhere."""
+    found: list[Schema] = []
+    for part in (node, *node.get("allOf", ())):
+        if isinstance(part, Mapping) and "contains" in part:
+            count = _count(part.get("minContains"), 1) or 0
+            if count > _MAX_STEPS:
+                raise SchemaProblem(Problem.TOO_COMPLEX)
+            found += [part["contains"]] * count
+    return found
 
 
 def _places(node: Mapping[str, Any]) -> tuple[Sequence[Schema], Schema]:

@@ -57,7 +57,16 @@ def document(job: Job) -> str:
     valid = _validator(schema)
     if job.check:
         return ""
-    root = _canonical(schema, objects=job.object)
+    # What cannot be made from the canonical form can be from the schema itself, now and then.
+    for root in (_canonical(schema, objects=job.object), schema):
+        made = _made(root, schema, valid, job)
+        if made:
+            return made
+    raise SchemaProblem(Problem.NOT_FOUND)
+
+
+def _made(root: Any, schema: Any, valid: jsonschema_rs.Validator, job: Job) -> str:
+    """Returns a document that is valid, or "" if none was found."""
     maker = ValueMaker(
         root,
         Random(job.seed),  # noqa: S311 - the same job has the same answer
@@ -67,11 +76,16 @@ def document(job: Job) -> str:
         fits=_Fitness(root),
     )
     for _ in range(_TRIES):
-        text = _print(ordered(maker.make(), schema))
+        try:
+            text = _print(ordered(maker.make(), schema))
+        except SchemaProblem as error:
+            if error.problem is Problem.NOT_FOUND:
+                continue
+            raise
         value = _reread(text)
         if valid.is_valid(value) and (not job.object or isinstance(value, dict)):
             return text.decode()
-    raise SchemaProblem(Problem.UNSATISFIABLE)
+    return ""
 
 
 class _Fitness:
@@ -122,8 +136,6 @@ def _canonical(schema: Any, *, objects: bool) -> Any:
         canonical = _canonicalized(schema)
         if objects:
             canonical = canonical.intersect(_canonicalized({"type": "object"}))
-        if canonical.satisfiability() == jsonschema_rs.canonical.Satisfiability.NO:
-            raise SchemaProblem(Problem.UNSATISFIABLE)
         return canonical.to_json_schema()
     except (ValueError, jsonschema_rs.canonical.CanonicalizationError):
         return schema
