@@ -38,7 +38,15 @@ const tools: { [Type in Tool["type"]]: Tool & { type: Type } } = {
     type: "namespace",
     name: "crm",
     description: "What is known of customers.",
-    tools: [{ type: "function", name: "find", parameters: { type: "object" }, strict: false }],
+    tools: [
+      {
+        type: "function",
+        name: "find",
+        description: "Finds a customer.",
+        parameters: { type: "object" },
+        strict: false,
+      },
+    ],
   },
   programmatic_tool_calling: { type: "programmatic_tool_calling" },
   shell: { type: "shell", environment: { type: "local" } },
@@ -91,7 +99,11 @@ const efforts: Record<NonNullable<ReasoningEffort>, true> = {
 test("reasoning costs what its effort says", async () => {
   const costs: [number, string][] = [];
   for (const effort of Object.keys(efforts) as NonNullable<ReasoningEffort>[]) {
-    const response = await responses.create({ model: "sim", input: "Hello", reasoning: { effort } });
+    const response = await responses.create({
+      model: "sim",
+      input: "Hello",
+      reasoning: { effort },
+    });
     assert.equal(response.reasoning?.effort, effort);
     costs.push([response.usage!.output_tokens_details.reasoning_tokens, effort]);
   }
