@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from antiphon.v1.content_pb2 import Content
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.message_pb2 import Role
 
 __all__ = ["answer_text", "last_user_index", "last_user_text", "text_of"]
+
+_USER: Final = Role.ROLE_USER
 
 
 def text_of(item: Item) -> str:
@@ -33,7 +36,7 @@ def last_user_index(items: Sequence[Item]) -> int:
     """Returns the place of the last message of the user's; -1 if there is none."""
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
-        if item.HasField("message") and item.message.role == Role.ROLE_USER:
+        if item.HasField("message") and item.message.role == _USER:
             return index
     return -1
 

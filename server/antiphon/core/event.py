@@ -177,7 +177,8 @@ class TextPart:
         """
         told.item_id = self.item_id
         told.output_index = self.output_index
-        if self.kind.index:
+        # What is 0 is so already; the text of a call has no index at all.
+        if self.index:
             setattr(told, self.kind.index, self.index)
 
 
@@ -282,8 +283,13 @@ class TextDeltaEvent(Event):
     @property
     def message(self) -> ResponseStreamEvent:
         message = ResponseStreamEvent(sequence_number=self.sequence_number)
-        told = getattr(message, self.part.kind.delta)
-        self.part.place(told)
+        part = self.part
+        # As `TextPart.place` does, without a call: this is asked for every delta that is stored.
+        told = getattr(message, part.kind.delta)
+        told.item_id = part.item_id
+        told.output_index = part.output_index
+        if part.index:
+            setattr(told, part.kind.index, part.index)
         told.delta = self.delta
         return message
 

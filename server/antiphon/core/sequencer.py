@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from antiphon.core.errors import MAX_MESSAGE, clamped
@@ -81,6 +81,7 @@ class Sequencer:
 
     def __init__(self, response: Response, max_event_bytes: int = 16 * 1024 * 1024) -> None:
         self._max_event_bytes = max_event_bytes
+        self._surely_fits = max_event_bytes // 4
         self.snapshot = Snapshot(response)
         """The response as it began or, after the end, as it ended."""
         self.events: list[Event] = []
@@ -119,7 +120,12 @@ class Sequencer:
             BackendFault: the step does not fit what came before.
         """
         if step.__class__ is TextDelta:
-            self._text(step)
+            opened = self._open.get(step.key)
+            part = opened.text if opened is not None else None
+            if part is None or step.logprobs:
+                self._text(step)
+            else:
+                self._append(part, step.text)
         elif isinstance(step, InputDelta):
             self._input(step)
         elif isinstance(step, RefusalDelta):
@@ -137,6 +143,36 @@ class Sequencer:
             return step
         elif not isinstance(step, Accepted):
             raise BackendFault("a step is of no known kind")
+        return None
+
+    def apply_all(self, steps: Sequence[Step]) -> Finished | Failed | None:
+        """Adds the events of several steps, faster than one by one.
+
+        Args:
+            steps: the steps. Those after one that ends the answer are left out.
+
+        Returns:
+            The step that ends the answer, or None.
+
+        Raises:
+            BackendFault: a step does not fit what came before; the events of those before it are
+                there.
+        """
+        part: TextPart | None = None
+        key = ""
+        for step in steps:
+            if step.__class__ is TextDelta:
+                # Nearly always the same text goes on.
+                if part is None or step.key != key or step.logprobs:
+                    key = step.key
+                    part = self._text(step)
+                else:
+                    self._append(part, step.text)
+            else:
+                part = None
+                end = self.apply(step)
+                if end is not None:
+                    return end
         return None
 
     def current(self) -> Response:
@@ -227,35 +263,41 @@ class Sequencer:
             self._next += 1
             self.events.append(MessageEvent(message))
 
-    def _text(self, step: TextDelta) -> None:
-        """Adds text to a message; most steps are this one."""
-        text = step.text
-        if text:
-            if len(text) * 4 > self._max_event_bytes < len(text.encode()):
-                raise _too_large()
-            # Called on the class, it refuses what is not a string, such as bytes.
-            if not str.isascii(text):
-                # A lone surrogate fails here, not in the middle of an encoding later.
-                text.encode()
+    def _append(self, part: TextPart, text: str) -> None:
+        """Adds text to a part that is open; most events are made here."""
+        if not text:
+            return
+        if len(text) > self._surely_fits and len(text.encode()) > self._max_event_bytes:
+            raise _too_large()
+        # Called on the class, it refuses what is not a string, such as bytes.
+        if not str.isascii(text):
+            # A lone surrogate fails here, not in the middle of an encoding later.
+            text.encode()
+        part.texts.append(text)
+        self.events.append(TextDeltaEvent(self._next, part, text))
+        self._next += 1
+
+    def _text(self, step: TextDelta) -> TextPart:
+        """Adds text to a message and returns its part, both of which are opened if need be."""
         opened = self._open.get(step.key)
         part = opened.text if opened is not None else None
         if part is None:
             part = self._part(opened or self._add_message(step.key), OUTPUT_TEXT)
         if step.logprobs:
             self._text_with_logprobs(step, part)
-        elif text:
-            part.texts.append(text)
-            self.events.append(TextDeltaEvent(self._next, part, text))
-            self._next += 1
+        else:
+            self._append(part, step.text)
+        return part
 
     def _text_with_logprobs(self, step: TextDelta, part: TextPart) -> None:
-        if sum(logprob.ByteSize() for logprob in step.logprobs) > self._max_event_bytes:
-            raise _too_large()
         for logprob in step.logprobs:
             check(logprob)
         message = TextDeltaEvent(0, part, step.text).message
-        tell_logprobs(message.output_text_delta, step.logprobs)
-        part.texts.append(step.text)
+        told = message.output_text_delta
+        tell_logprobs(told, step.logprobs)
+        if message.ByteSize() > self._max_event_bytes:
+            raise _too_large()
+        part.texts.append(told.delta)
         part.logprobs.extend(step.logprobs)
         self._tell([message])
 
@@ -275,16 +317,7 @@ class Sequencer:
             text: the text.
             index: the place of its part, if the backend says so.
         """
-        if not isinstance(text, str):
-            raise BackendFault("a text is not a string")
-        # A lone surrogate fails here, not in the middle of an encoding later.
-        if len(text.encode()) > self._max_event_bytes:
-            raise _too_large()
-        part = self._part(opened, kind, index)
-        if text:
-            part.texts.append(text)
-            self.events.append(TextDeltaEvent(self._next, part, text))
-            self._next += 1
+        self._append(self._part(opened, kind, index), text)
 
     def _part(self, opened: OpenItem, kind: TextKind, index: int | None = None) -> TextPart:
         """Returns the part of an item that text is added to, which is opened if need be."""

@@ -17,7 +17,7 @@ from antiphon.backends.sim.answer import REFUSAL, answer_of
 from antiphon.backends.sim.phrases import Phrases, read_phrases, without_phrases
 from antiphon.backends.sim.reasoning import Thought, check_reasoning, thought_of
 from antiphon.backends.sim.script import (
-    Delta,
+    DELTAS,
     called,
     deltas_in,
     first_deltas,
@@ -93,18 +93,18 @@ class SimBackend:
         batch: list[Step] = [Accepted()]
         first = True
         for step in script:
-            if isinstance(step, Delta) and not first:
+            if isinstance(step, DELTAS) and not first:
                 yield batch
                 batch = []
                 await self._sleep(phrases.delay)
-            first = first and not isinstance(step, Delta)
+            first = first and not isinstance(step, DELTAS)
             batch.append(step)
         yield batch
 
     async def _steps(self, call: Call, view: View, phrases: Phrases) -> list[Step]:
         """Returns what is written, reasoning aside and as if nothing cut it short."""
         request = call.request
-        tools = tools_of(request) if request.tools else ()
+        tools = tools_of(request, call.input)
         for tool in tools:
             if tool.schema is not None:
                 await self._document(Job(tool.schema, check=True), *_place_of(tool))
@@ -116,8 +116,8 @@ class SimBackend:
         if choice.calls:
             given = [(each, await self._given(each, choice, view)) for each in choice.calls]
             return called(given, call.response_id, interleaved=choice.interleaved)
-        form = request.text.format
-        if form.HasField("json_schema"):
+        form = request.text.format if request.HasField("text") else None
+        if form is not None and form.HasField("json_schema"):
             job = _job(form.json_schema.schema, view, without_phrases(view.asked))
             return printed(await self._document(job, "text.format.schema", "invalid_json_schema"))
         if phrases.deltas is not None:
@@ -126,8 +126,8 @@ class SimBackend:
             steps = written(await answer_of(call, view, phrases))
         if phrases.fail_after is not None and deltas_in(steps) < phrases.fail_after:
             steps = produced(phrases.fail_after)
-        if form.HasField("json_object"):
-            text = "".join(step.text for step in steps if isinstance(step, Delta))
+        if form is not None and form.HasField("json_object"):
+            text = "".join(step.text for step in steps if isinstance(step, DELTAS))
             return printed(msgspec.json.encode({"answer": text}).decode())
         return steps
 
@@ -213,7 +213,7 @@ def _ended(
         steps = first_deltas(steps, -(-deltas_in(steps) // 2))
         incomplete = "content_filter"
     spent = _usage(call, reasoning_tokens, output_tokens(steps))
-    if _LOGPROBS in request.include:
+    if request.include and _LOGPROBS in request.include:
         steps = with_logprobs(steps, request.top_logprobs, _seed(view.asked))
     if phrases.fail_after is not None:
         return [*steps, Failed(phrases.fail_code, _FAILED, spent)]

@@ -58,6 +58,8 @@ def thought_of(request: CreateResponseRequest, phrases: Phrases, asked: str) -> 
         phrases: what the message asks for.
         asked: the message.
     """
+    if not request.HasField("reasoning") and not phrases.think:
+        return None
     reasoning = request.reasoning
     kind = reasoning.summary or reasoning.generate_summary
     effort = reasoning.effort

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from random import Random
 from typing import Final
@@ -28,7 +28,7 @@ from antiphon.v1.item_pb2 import Item
 from antiphon.v1.reasoning_pb2 import ReasoningItem
 
 __all__ = [
-    "Delta",
+    "DELTAS",
     "called",
     "deltas_in",
     "first_deltas",
@@ -48,7 +48,8 @@ _PIECE: Final = 16
 _TOKEN: Final = 4
 _REASONING: Final = "reasoning"
 
-Delta = TextDelta | RefusalDelta | InputDelta
+DELTAS: Final = (TextDelta, RefusalDelta, InputDelta)
+"""The steps that count as deltas: what is written for the client, reasoning aside."""
 
 
 def written(text: str) -> list[Step]:
@@ -125,13 +126,9 @@ def _pieces(text: str) -> list[str]:
     return [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
 
 
-def _deltas(steps: Sequence[Step]) -> Iterator[Delta]:
-    return (step for step in steps if isinstance(step, Delta))
-
-
 def deltas_in(steps: Sequence[Step]) -> int:
     """Returns how many deltas of text, of refusals and of calls there are."""
-    return sum(1 for _ in _deltas(steps))
+    return sum(isinstance(step, DELTAS) for step in steps)
 
 
 def first_deltas(steps: Sequence[Step], most: int) -> list[Step]:
@@ -144,12 +141,9 @@ def first_deltas(steps: Sequence[Step], most: int) -> list[Step]:
     kept: list[Step] = []
     left = most
     for step in steps:
-        if isinstance(step, Delta):
-            left -= 1
-            if left < 0:
-                break
-        elif left <= 0 and isinstance(step, ItemAdded | ItemDone) and most:
+        if left <= 0:
             break
+        left -= isinstance(step, DELTAS)
         kept.append(step)
     return kept
 
@@ -157,8 +151,9 @@ def first_deltas(steps: Sequence[Step], most: int) -> list[Step]:
 def output_tokens(steps: Sequence[Step]) -> int:
     """Returns the tokens of what is written, reasoning aside."""
     lengths: dict[str, int] = {}
-    for step in _deltas(steps):
-        lengths[step.key] = lengths.get(step.key, 0) + len(step.text)
+    for step in steps:
+        if isinstance(step, DELTAS):
+            lengths[step.key] = lengths.get(step.key, 0) + len(step.text)
     return _tokens(lengths)
 
 
@@ -184,7 +179,7 @@ def within(steps: Sequence[Step], reasoning_tokens: int, most: int) -> tuple[lis
         elif isinstance(step, ItemAdded) and step.key != _REASONING:
             if left <= _tokens(lengths):
                 return kept, True
-        elif isinstance(step, Delta):
+        elif isinstance(step, DELTAS):
             length = lengths.pop(step.key, 0)
             room = max(0, (left - _tokens(lengths)) * _TOKEN - length)
             if len(step.text) > room:
@@ -194,7 +189,7 @@ def within(steps: Sequence[Step], reasoning_tokens: int, most: int) -> tuple[lis
     return kept, False
 
 
-def _cut(step: Delta, length: int) -> Step:
+def _cut(step: TextDelta | RefusalDelta | InputDelta, length: int) -> Step:
     return type(step)(step.text[:length], step.key)
 
 

@@ -69,13 +69,20 @@ class Choice:
     text: str = ""
 
 
-def tools_of(request: CreateResponseRequest) -> Sequence[SimTool]:
+def tools_of(request: CreateResponseRequest, items: Sequence[Item]) -> Sequence[SimTool]:
     """Returns the functions and custom tools of a request, those in namespaces included.
 
     Args:
         request: the request.
+        items: its input, which may bring more tools.
     """
-    return list(_tools(request.tools, "tools", ""))[:_MAX_TOOLS]
+    found = list(_tools(request.tools, "tools", "")) if request.tools else []
+    for index, item in enumerate(items):
+        if item.HasField("additional_tools"):
+            found += _tools(item.additional_tools.tools, f"input[{index}].tools", "")
+        elif item.HasField("tool_search_output"):
+            found += _tools(item.tool_search_output.tools, f"input[{index}].tools", "")
+    return found[:_MAX_TOOLS]
 
 
 def _tools(tools: Iterable[Tool], param: str, namespace: str) -> Iterable[SimTool]:

@@ -34,6 +34,8 @@ class View:
 
     def outputs(self) -> list[tuple[str, str]]:
         """Returns the name and the answer of every tool that answered since the message."""
+        if not self.since:
+            return []
         names: dict[str, str] = {}
         found = []
         for item in self.since:
@@ -61,12 +63,11 @@ async def view_of(call: Call) -> View:
     if index < 0:
         return View("", (), (), items)
     message = items[index]
-    return View(
-        text_of(message),
-        described(message.message.content_list.parts),
-        items[:index],
-        items[index + 1 :],
-    )
+    parts = message.message.content_list.parts
+    # Nearly every message is one text.
+    if len(parts) == 1 and parts[0].HasField("input_text"):
+        return View(parts[0].input_text.text, (), items[:index], items[index + 1 :])
+    return View(text_of(message), described(parts), items[:index], items[index + 1 :])
 
 
 def _call_id(item: Item) -> str:
