@@ -90,6 +90,15 @@ async def test_only_so_much_is_remembered() -> None:
         maker.close()
 
 
+async def test_what_is_asked_several_times_at_once_is_remembered_once(
+    maker: DocumentMaker,
+) -> None:
+    found = await asyncio.gather(*(maker.make(Job(CITY, 9)) for _ in range(8)))
+    assert len(set(found)) == 1
+    assert maker.kept == 1
+    assert maker.kept_characters == len(CITY) + len(found[0])
+
+
 async def test_a_schema_that_is_too_large_is_not_sent(maker: DocumentMaker) -> None:
     assert await problem_of(maker, json.dumps({"$comment": "x" * 300_000})) is Problem.TOO_COMPLEX
     assert maker.idle == 0

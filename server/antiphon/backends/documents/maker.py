@@ -60,6 +60,11 @@ class DocumentMaker:
         """How many answers are remembered."""
         return len(self._kept)
 
+    @property
+    def kept_characters(self) -> int:
+        """How long the schemas and the answers are that are remembered."""
+        return self._size
+
     async def make(self, job: Job) -> str:
         """Returns the document that was asked for.
 
@@ -103,6 +108,9 @@ class DocumentMaker:
         return answer
 
     def _keep(self, job: Job, answer: Answer) -> None:
+        if job in self._kept:
+            # It was asked for several times at once.
+            return
         self._kept[job] = answer
         self._size += len(job.schema) + len(answer.text)
         while len(self._kept) > self._most_kept or self._size > _KEPT_CHARACTERS:
