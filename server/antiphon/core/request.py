@@ -163,7 +163,12 @@ def input_items(request: CreateResponseRequest) -> Iterator[Item]:
         request: the request. The items are copies.
     """
     if request.WhichOneof("input") == "input_text":
-        yield Item(message=Message(role=Role.ROLE_USER, content_list=_parts(request.input_text)))
+        # Filled in place: messages given to a constructor are copied, level by level.
+        item = Item()
+        message = item.message
+        message.role = Role.ROLE_USER
+        message.content_list.parts.add().input_text.text = request.input_text
+        yield item
         return
     yield from plain_items(request.input_list.items)
 

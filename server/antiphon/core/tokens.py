@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from antiphon.v1.item_pb2 import Item
-from antiphon.v1.usage_pb2 import InputTokensDetails, OutputTokensDetails, ResponseUsage
+from antiphon.v1.usage_pb2 import ResponseUsage
 
 __all__ = ["count", "count_bytes", "count_items", "usage"]
 
@@ -34,10 +34,11 @@ def usage(input_tokens: int, output_tokens: int) -> ResponseUsage:
         input_tokens: the tokens of the whole context.
         output_tokens: the tokens of the output.
     """
-    return ResponseUsage(
+    made = ResponseUsage(
         input_tokens=input_tokens,
-        input_tokens_details=InputTokensDetails(),
         output_tokens=output_tokens,
-        output_tokens_details=OutputTokensDetails(),
         total_tokens=input_tokens + output_tokens,
     )
+    made.input_tokens_details.SetInParent()
+    made.output_tokens_details.SetInParent()
+    return made

@@ -22,7 +22,7 @@ from antiphon.v1.response_pb2 import Response
 
 __all__ = ["CANCELLED", "Keeping", "Run"]
 
-_TURN_EVENTS: Final = 32
+_TURN_EVENTS: Final = 128
 """Steps after which a run gives the loop a turn."""
 _TURN_SECONDS: Final = 0.001
 """Time after which a run gives the loop a turn."""
