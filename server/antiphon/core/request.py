@@ -13,7 +13,7 @@ from antiphon.json.raw import recompact
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
 from antiphon.v1.item_pb2 import Item
-from antiphon.v1.message_pb2 import Message, Role
+from antiphon.v1.message_pb2 import Role
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 
