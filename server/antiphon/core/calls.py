@@ -9,9 +9,9 @@ from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
 
-__all__ = ["calls_after", "check_calls", "is_call", "open_calls"]
+__all__ = ["CALLS", "calls_after", "check_calls", "is_call", "open_calls"]
 
-_CALLS: Final = frozenset(
+CALLS: Final = frozenset(
     {
         "apply_patch_call",
         "computer_call",
@@ -23,17 +23,23 @@ _CALLS: Final = frozenset(
     }
 )
 """The kinds of calls that the client runs and answers."""
-_ANSWERS: Final = frozenset(f"{kind}_output" for kind in _CALLS - {"tool_search_call"}) | {
+_ANSWERS: Final = frozenset(f"{kind}_output" for kind in CALLS - {"tool_search_call"}) | {
     "tool_search_output"
 }
 _UNFINISHED: Final = frozenset(
-    {ItemStatus.ITEM_STATUS_IN_PROGRESS, ItemStatus.ITEM_STATUS_INCOMPLETE}
+    {
+        ItemStatus.ITEM_STATUS_IN_PROGRESS,
+        ItemStatus.ITEM_STATUS_INCOMPLETE,
+        # Some kinds have a set of their own.
+        "in_progress",
+        "incomplete",
+    }
 )
 
 
 def is_call(item: Item) -> bool:
     """Returns whether an item is a call that its client answers, or such an answer."""
-    return item.WhichOneof("kind") in _CALLS | _ANSWERS
+    return item.WhichOneof("kind") in CALLS | _ANSWERS
 
 
 def open_calls(output: Iterable[Item]) -> frozenset[str]:
@@ -55,7 +61,7 @@ def calls_after(waiting: frozenset[str], items: Iterable[Item]) -> frozenset[str
     found = set(waiting)
     for item in items:
         kind = item.WhichOneof("kind")
-        if kind in _CALLS:
+        if kind in CALLS:
             call = getattr(item, kind)
             if call.call_id and call.status not in _UNFINISHED and not _on_server(call):
                 found.add(call.call_id)
@@ -78,7 +84,7 @@ def check_calls(items: Sequence[Item], waiting: frozenset[str]) -> None:
     unanswered = set(waiting)
     for index, item in enumerate(items):
         kind = item.WhichOneof("kind")
-        if kind in _CALLS:
+        if kind in CALLS:
             known.add(getattr(item, kind).call_id)
         elif kind in _ANSWERS:
             call_id = _answered(item)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
 
 from antiphon.v1 import json_pb2
+from antiphon.v1.content_pb2 import OutputTextLogprob
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.response_pb2 import Response
 
 __all__ = [
+    "CUSTOM_INPUT",
+    "FUNCTION_ARGUMENTS",
+    "MCP_ARGUMENTS",
+    "OUTPUT_TEXT",
+    "REASONING_TEXT",
+    "REFUSAL",
+    "SUMMARY_TEXT",
     "Event",
     "Lifecycle",
     "LifecycleEvent",
@@ -16,6 +25,7 @@ __all__ = [
     "Snapshot",
     "StoredEvent",
     "TextDeltaEvent",
+    "TextKind",
     "TextPart",
     "event_type",
 ]
@@ -45,24 +55,130 @@ class Snapshot:
         """The response as JSON, kept by whoever encoded it first."""
 
 
-class TextPart:
-    """Where the deltas of one text part belong.
+@dataclass(frozen=True, slots=True)
+class TextKind:
+    """A kind of text that is told in deltas: where it stands and which events tell it.
 
     Args:
-        item_id: the id of the message.
-        output_index: the message's place in the output.
-        content_index: the part's place in the message.
+        name: what it is called in words.
+        item: the kind of items that it stands in.
+        delta: the event that adds to it.
+        done: the event that tells it whole.
+        field: the field that holds it, in `done` and where it stands.
+        index: the field that tells its place among the parts of the item, or "" if the item
+            has one such text of its own.
+        content: the kind of the part that it is, or "".
     """
 
-    __slots__ = ("content_index", "frame", "item_id", "output_index", "texts")
+    name: str
+    item: str
+    delta: str
+    done: str
+    field: str
+    index: str = ""
+    content: str = ""
 
-    def __init__(self, item_id: str, output_index: int, content_index: int) -> None:
+
+OUTPUT_TEXT: Final = TextKind(
+    name="text",
+    item="message",
+    delta="output_text_delta",
+    done="output_text_done",
+    field="text",
+    index="content_index",
+    content="output_text",
+)
+REFUSAL: Final = TextKind(
+    name="a refusal",
+    item="message",
+    delta="refusal_delta",
+    done="refusal_done",
+    field="refusal",
+    index="content_index",
+    content="refusal",
+)
+REASONING_TEXT: Final = TextKind(
+    name="reasoning",
+    item="reasoning",
+    delta="reasoning_text_delta",
+    done="reasoning_text_done",
+    field="text",
+    index="content_index",
+    content="reasoning_text",
+)
+SUMMARY_TEXT: Final = TextKind(
+    name="a summary",
+    item="reasoning",
+    delta="reasoning_summary_text_delta",
+    done="reasoning_summary_text_done",
+    field="text",
+    index="summary_index",
+    content="summary_text",
+)
+FUNCTION_ARGUMENTS: Final = TextKind(
+    name="input",
+    item="function_call",
+    delta="function_call_arguments_delta",
+    done="function_call_arguments_done",
+    field="arguments",
+)
+MCP_ARGUMENTS: Final = TextKind(
+    name="input",
+    item="mcp_call",
+    delta="mcp_call_arguments_delta",
+    done="mcp_call_arguments_done",
+    field="arguments",
+)
+CUSTOM_INPUT: Final = TextKind(
+    name="input",
+    item="custom_tool_call",
+    delta="custom_tool_call_input_delta",
+    done="custom_tool_call_input_done",
+    field="input",
+)
+
+
+class TextPart:
+    """A text that is being written: where it stands, and what it is so far.
+
+    Args:
+        item_id: the id of its item.
+        output_index: the item's place in the output.
+        index: its place among the parts of the item, if it is one of several.
+        kind: which kind of text it is.
+    """
+
+    __slots__ = ("frame", "index", "item_id", "kind", "logprobs", "output_index", "texts", "type")
+
+    def __init__(
+        self, item_id: str, output_index: int, index: int, kind: TextKind = OUTPUT_TEXT
+    ) -> None:
         self.item_id = item_id
         self.output_index = output_index
-        self.content_index = content_index
+        self.index = index
+        self.kind = kind
+        self.type: Final = _TYPES[kind.delta]
+        """The type of its deltas, such as `response.output_text.delta`."""
         self.texts: list[str] = []
+        self.logprobs: list[OutputTextLogprob] = []
         self.frame: tuple[str, str, str] | None = None
         """The text around a delta's number and text, kept by whoever encoded one first."""
+
+    @property
+    def text(self) -> str:
+        """All of it so far."""
+        return "".join(self.texts)
+
+    def place(self, told: Any) -> None:
+        """Tells where the text stands.
+
+        Args:
+            told: an event of this text.
+        """
+        told.item_id = self.item_id
+        told.output_index = self.output_index
+        if self.kind.index:
+            setattr(told, self.kind.index, self.index)
 
 
 class Event:
@@ -147,8 +263,8 @@ class TextDeltaEvent(Event):
 
     Args:
         sequence_number: its number.
-        part: where the text belongs.
-        delta: the text.
+        part: the text that it adds to.
+        delta: what it adds.
     """
 
     __slots__ = ("delta", "part")
@@ -161,16 +277,14 @@ class TextDeltaEvent(Event):
 
     @property
     def type(self) -> str:
-        return "response.output_text.delta"
+        return self.part.type
 
     @property
     def message(self) -> ResponseStreamEvent:
         message = ResponseStreamEvent(sequence_number=self.sequence_number)
-        delta = message.output_text_delta
-        delta.item_id = self.part.item_id
-        delta.output_index = self.part.output_index
-        delta.content_index = self.part.content_index
-        delta.delta = self.delta
+        told = getattr(message, self.part.kind.delta)
+        self.part.place(told)
+        told.delta = self.delta
         return message
 
 

@@ -12,6 +12,7 @@ from antiphon.v1.usage_pb2 import ResponseUsage
 
 __all__ = [
     "Accepted",
+    "BackendFault",
     "Failed",
     "Finished",
     "InputDelta",
@@ -25,6 +26,10 @@ __all__ = [
 ]
 
 
+class BackendFault(Exception):
+    """A backend took a step that no order of events allows."""
+
+
 @dataclass(slots=True)
 class Accepted:
     """The backend has taken the request; what goes wrong from now on is part of the answer."""
@@ -35,7 +40,8 @@ class ItemAdded:
     """An item begins.
 
     Args:
-        item: the item as far as it is known; it gets an id if it has none.
+        item: the item as far as it is known; it gets an id, and a call gets a call id, if it has
+            none. The text that it has already is told as if it were written now.
         key: a name for it among the items open at once.
     """
 
@@ -120,7 +126,8 @@ class ItemDone:
     Args:
         key: its name.
         item: what is known of it only now, merged into it: such as the `encrypted_content` of
-            reasoning. It is of the same kind and has no id.
+            reasoning. It is of the same kind, and repeats what was told of the item or leaves it
+            out.
     """
 
     key: str = ""

@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from antiphon.core.errors import MAX_MESSAGE, clamped
 from antiphon.core.event import (
+    OUTPUT_TEXT,
+    REASONING_TEXT,
+    REFUSAL,
+    SUMMARY_TEXT,
     Event,
     Lifecycle,
     LifecycleEvent,
     MessageEvent,
     Snapshot,
     TextDeltaEvent,
+    TextKind,
     TextPart,
 )
-from antiphon.core.ids import output_item_id, prefix_of
-from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone, Step, TextDelta
+from antiphon.core.open_item import INPUTS, OpenItem, tell_logprobs
+from antiphon.core.output import (
+    Accepted,
+    BackendFault,
+    Failed,
+    Finished,
+    InputDelta,
+    ItemAdded,
+    ItemDone,
+    ReasoningDelta,
+    RefusalDelta,
+    Step,
+    SummaryDelta,
+    TextDelta,
+)
 from antiphon.json import check, redact
 from antiphon.v1 import response_pb2
-from antiphon.v1.content_pb2 import Content, OutputText
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.item_pb2 import Item
-from antiphon.v1.item_status_pb2 import ItemStatus
 from antiphon.v1.message_pb2 import Message, Role
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.usage_pb2 import ResponseUsage
 
 __all__ = ["BackendFault", "Sequencer"]
-
-_IN_PROGRESS: Final = ItemStatus.ITEM_STATUS_IN_PROGRESS
-_COMPLETED: Final = ItemStatus.ITEM_STATUS_COMPLETED
-_INCOMPLETE: Final = ItemStatus.ITEM_STATUS_INCOMPLETE
 
 _ERROR_CODES: Final = frozenset(
     {
@@ -57,21 +70,6 @@ _ERROR_CODES: Final = frozenset(
 """The closed set of `response.error.code`; any other code becomes `server_error`."""
 
 
-class BackendFault(Exception):
-    """A backend took a step that no order of events allows."""
-
-
-class _OpenItem:
-    """An item that is being written."""
-
-    __slots__ = ("index", "item", "part")
-
-    def __init__(self, index: int, item: Item) -> None:
-        self.index = index
-        self.item = item
-        self.part: TextPart | None = None
-
-
 class Sequencer:
     """Makes the events of one run, and the response that they tell of.
 
@@ -91,7 +89,7 @@ class Sequencer:
         """Whether the terminal event exists; nothing follows it."""
         self._next = 0
         self._output: list[Item] = []
-        self._open: dict[str, _OpenItem] = {}
+        self._open: dict[str, OpenItem] = {}
 
     def begin(self) -> None:
         """Adds the events that open a stream; a queued response waits for `progress`."""
@@ -122,13 +120,19 @@ class Sequencer:
         """
         if step.__class__ is TextDelta:
             self._text(step)
+        elif isinstance(step, InputDelta):
+            self._input(step)
+        elif isinstance(step, RefusalDelta):
+            opened = self._open.get(step.key) or self._add_message(step.key)
+            self._write(opened, REFUSAL, step.text)
+        elif isinstance(step, SummaryDelta):
+            self._write(self._opened(step.key), SUMMARY_TEXT, step.text, step.index)
+        elif isinstance(step, ReasoningDelta):
+            self._write(self._opened(step.key), REASONING_TEXT, step.text)
         elif isinstance(step, ItemAdded):
             self._add(step.item, step.key)
         elif isinstance(step, ItemDone):
-            opened = self._open.pop(step.key, None)
-            if opened is None:
-                raise BackendFault("an item is finished that is not open")
-            self._close(opened, _COMPLETED)
+            self._finish(step)
         elif isinstance(step, Finished | Failed):
             return step
         elif not isinstance(step, Accepted):
@@ -142,7 +146,7 @@ class Sequencer:
         if not self.ended:
             response.output.extend(self._output)
             for opened in self._open.values():
-                _fill(response.output[opened.index], opened)
+                opened.fill(response.output[opened.index])
         return response
 
     def complete(self, end: Finished, at: int) -> Response:
@@ -157,7 +161,7 @@ class Sequencer:
         """
         if end.incomplete:
             check(response_pb2.IncompleteDetails(reason=end.incomplete))
-        self._close_all(_INCOMPLETE if end.incomplete else _COMPLETED)
+        self._close_all(cut=bool(end.incomplete))
         response = self._ending(end.usage)
         if end.incomplete:
             response.status = response_pb2.RESPONSE_STATUS_INCOMPLETE
@@ -174,7 +178,7 @@ class Sequencer:
             end: why it failed.
         """
         message = clamped(end.message, MAX_MESSAGE)
-        self._close_all(_INCOMPLETE)
+        self._close_all(cut=True)
         response = self._ending(end.usage)
         response.status = response_pb2.RESPONSE_STATUS_FAILED
         response.error.code = end.code if end.code in _ERROR_CODES else "server_error"
@@ -183,7 +187,7 @@ class Sequencer:
 
     def cancel(self) -> Response:
         """Closes all items as incomplete and returns the cancelled response."""
-        self._close_all(_INCOMPLETE)
+        self._close_all(cut=True)
         response = self._ending(None)
         response.status = response_pb2.RESPONSE_STATUS_CANCELLED
         return response
@@ -217,19 +221,14 @@ class Sequencer:
         self.events.append(LifecycleEvent(self._next, name, self.snapshot))
         self._next += 1
 
-    def _event(self) -> ResponseStreamEvent:
-        event = ResponseStreamEvent(sequence_number=self._next)
-        self._next += 1
-        return event
+    def _tell(self, messages: Iterable[ResponseStreamEvent]) -> None:
+        for message in messages:
+            message.sequence_number = self._next
+            self._next += 1
+            self.events.append(MessageEvent(message))
 
     def _text(self, step: TextDelta) -> None:
-        opened = self._open.get(step.key)
-        if opened is None:
-            item = Item(message=Message(role=Role.ROLE_ASSISTANT))
-            opened = self._add(item, step.key)
-        part = opened.part
-        if part is None:
-            part = self._open_part(opened)
+        """Adds text to a message; most steps are this one."""
         text = step.text
         if text:
             if len(text) * 4 > self._max_event_bytes < len(text.encode()):
@@ -238,91 +237,106 @@ class Sequencer:
             if not str.isascii(text):
                 # A lone surrogate fails here, not in the middle of an encoding later.
                 text.encode()
+        opened = self._open.get(step.key)
+        part = opened.text if opened is not None else None
+        if part is None:
+            part = self._part(opened or self._add_message(step.key), OUTPUT_TEXT)
+        if step.logprobs:
+            self._text_with_logprobs(step, part)
+        elif text:
             part.texts.append(text)
             self.events.append(TextDeltaEvent(self._next, part, text))
             self._next += 1
 
-    def _add(self, item: Item, key: str) -> _OpenItem:
+    def _text_with_logprobs(self, step: TextDelta, part: TextPart) -> None:
+        if sum(logprob.ByteSize() for logprob in step.logprobs) > self._max_event_bytes:
+            raise _too_large()
+        for logprob in step.logprobs:
+            check(logprob)
+        message = TextDeltaEvent(0, part, step.text).message
+        tell_logprobs(message.output_text_delta, step.logprobs)
+        part.texts.append(step.text)
+        part.logprobs.extend(step.logprobs)
+        self._tell([message])
+
+    def _input(self, step: InputDelta) -> None:
+        opened = self._opened(step.key)
+        kind = INPUTS.get(opened.kind)
+        if kind is None:
+            raise BackendFault("input is written to an item that is not a call of a tool")
+        self._write(opened, kind, step.text)
+
+    def _write(self, opened: OpenItem, kind: TextKind, text: str, index: int | None = None) -> None:
+        """Adds text to an item.
+
+        Args:
+            opened: the item.
+            kind: what text it is.
+            text: the text.
+            index: the place of its part, if the backend says so.
+        """
+        if not isinstance(text, str):
+            raise BackendFault("a text is not a string")
+        # A lone surrogate fails here, not in the middle of an encoding later.
+        if len(text.encode()) > self._max_event_bytes:
+            raise _too_large()
+        part = self._part(opened, kind, index)
+        if text:
+            part.texts.append(text)
+            self.events.append(TextDeltaEvent(self._next, part, text))
+            self._next += 1
+
+    def _part(self, opened: OpenItem, kind: TextKind, index: int | None = None) -> TextPart:
+        """Returns the part of an item that text is added to, which is opened if need be."""
+        part = opened.parts.get(kind.index)
+        if part is None or part.kind is not kind or index not in (None, part.index):
+            self._tell(opened.open_part(kind, index))
+            part = opened.parts[kind.index]
+        return part
+
+    def _opened(self, key: str) -> OpenItem:
+        opened = self._open.get(key)
+        if opened is None:
+            raise BackendFault("text is written to an item that is not open")
+        return opened
+
+    def _add_message(self, key: str) -> OpenItem:
+        return self._add(Item(message=Message(role=Role.ROLE_ASSISTANT)), key)
+
+    def _add(self, item: Item, key: str) -> OpenItem:
         if key in self._open:
             raise BackendFault("an item is added under the key of one that is open")
         if item.ByteSize() > self._max_event_bytes:
             raise _too_large()
         # A backend may give the tools of its request back as those that it found.
         redact(item)
-        opened = _OpenItem(len(self._output), item)
-        self._name(opened)
-        if item.WhichOneof("kind") == "message":
-            item.message.status = _IN_PROGRESS
-            item.message.content_list.SetInParent()
+        opened = OpenItem(len(self._output), item, self.snapshot.response.id)
         check(item)
         self._open[key] = opened
         self._output.append(item)
-        event = self._event()
-        added = event.output_item_added
-        added.output_index = opened.index
-        added.item.CopyFrom(item)
-        self.events.append(MessageEvent(event))
+        self._tell(opened.begin())
         return opened
 
-    def _name(self, opened: _OpenItem) -> None:
-        """Gives an item an id, if its kind has any and its backend gave it none."""
-        kind = opened.item.WhichOneof("kind") or ""
-        body: Any = getattr(opened.item, kind) if kind not in ("", "unknown") else None
-        if body is not None and "id" in body.DESCRIPTOR.fields_by_name and not body.id:
-            body.id = output_item_id(prefix_of(kind), self.snapshot.response.id, opened.index)
+    def _finish(self, step: ItemDone) -> None:
+        opened = self._open.get(step.key)
+        if opened is None:
+            raise BackendFault("an item is finished that is not open")
+        final = None
+        if step.item is not None:
+            if step.item.ByteSize() > self._max_event_bytes:
+                raise _too_large()
+            final = opened.merged(step.item)
+            redact(final)
+            check(final)
+        # Only now: an item that cannot be finished so is finished when the run ends.
+        del self._open[step.key]
+        self._tell(opened.close(final=final))
 
-    def _open_part(self, opened: _OpenItem) -> TextPart:
-        if opened.item.WhichOneof("kind") != "message":
-            raise BackendFault("text is written to an item that is not a message")
-        part = opened.part = TextPart(opened.item.message.id, opened.index, 0)
-        event = self._event()
-        added = event.content_part_added
-        added.item_id = part.item_id
-        added.output_index = part.output_index
-        added.content_index = part.content_index
-        added.part.output_text.SetInParent()
-        self.events.append(MessageEvent(event))
-        return part
-
-    def _close_all(self, status: ItemStatus.ValueType) -> None:
+    def _close_all(self, *, cut: bool) -> None:
         for opened in self._open.values():
-            self._close(opened, status)
+            self._tell(opened.close(cut=cut))
         self._open.clear()
-
-    def _close(self, opened: _OpenItem, status: ItemStatus.ValueType) -> None:
-        part = opened.part
-        if part is not None:
-            text = "".join(part.texts)
-            event = self._event()
-            done = event.output_text_done
-            done.item_id = part.item_id
-            done.output_index = part.output_index
-            done.content_index = part.content_index
-            done.text = text
-            self.events.append(MessageEvent(event))
-            event = self._event()
-            closed = event.content_part_done
-            closed.item_id = part.item_id
-            closed.output_index = part.output_index
-            closed.content_index = part.content_index
-            closed.part.output_text.text = text
-            self.events.append(MessageEvent(event))
-        _fill(opened.item, opened)
-        if opened.item.WhichOneof("kind") == "message":
-            opened.item.message.status = status
-        event = self._event()
-        finished = event.output_item_done
-        finished.output_index = opened.index
-        finished.item.CopyFrom(opened.item)
-        self.events.append(MessageEvent(event))
 
 
 def _too_large() -> BackendFault:
     return BackendFault("a piece of output is too large")
-
-
-def _fill(item: Item, opened: _OpenItem) -> None:
-    """Puts the text written so far into a message."""
-    if opened.part is not None:
-        text = OutputText(text="".join(opened.part.texts))
-        item.message.content_list.parts.append(Content(output_text=text))

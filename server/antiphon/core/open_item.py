@@ -1,0 +1,378 @@
+"""Open items: items that are being written, and the events that tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from antiphon.core.calls import CALLS
+from antiphon.core.event import (
+    CUSTOM_INPUT,
+    FUNCTION_ARGUMENTS,
+    MCP_ARGUMENTS,
+    OUTPUT_TEXT,
+    REASONING_TEXT,
+    REFUSAL,
+    SUMMARY_TEXT,
+    TextDeltaEvent,
+    TextKind,
+    TextPart,
+)
+from antiphon.core.ids import output_item_id, prefix_of
+from antiphon.core.output import BackendFault
+from antiphon.v1.content_pb2 import Content, OutputText, OutputTextLogprob
+from antiphon.v1.event_pb2 import ResponseStreamEvent, TextLogprob, TextTopLogprob
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.item_status_pb2 import ItemStatus
+
+__all__ = ["INPUTS", "OpenItem", "tell_logprobs"]
+
+_IN_PROGRESS: Final = ItemStatus.ITEM_STATUS_IN_PROGRESS
+_COMPLETED: Final = ItemStatus.ITEM_STATUS_COMPLETED
+_INCOMPLETE: Final = ItemStatus.ITEM_STATUS_INCOMPLETE
+
+INPUTS: Final = {kind.item: kind for kind in (FUNCTION_ARGUMENTS, MCP_ARGUMENTS, CUSTOM_INPUT)}
+"""What calls give to their tools, by the kind of the item."""
+_CONTENTS: Final = {
+    (kind.item, kind.content): kind for kind in (OUTPUT_TEXT, REFUSAL, REASONING_TEXT, SUMMARY_TEXT)
+}
+"""The texts that are parts, by the kinds of the item and of the part."""
+_WITH_STATUS: Final = frozenset(
+    arm.name
+    for arm in Item.DESCRIPTOR.oneofs_by_name["kind"].fields
+    if arm.message_type is not None
+    and (status := arm.message_type.fields_by_name.get("status")) is not None
+    and status.enum_type is ItemStatus.DESCRIPTOR
+)
+"""The kinds of items whose status follows from how far they are written."""
+_TOLD: Final = (
+    "id",
+    "call_id",
+    "name",
+    "arguments",
+    "input",
+    "content_text",
+    "content_list",
+    "content",
+    "summary",
+)
+"""What events have told of an item before it is finished."""
+
+
+class OpenItem:
+    """An item that is being written.
+
+    Args:
+        index: its place in the output.
+        item: what is known of it, which is changed as it is written.
+        response_id: the id of the response whose output it is in.
+    """
+
+    __slots__ = ("_body", "_cut", "index", "item", "kind", "parts", "text")
+
+    def __init__(self, index: int, item: Item, response_id: str) -> None:
+        self.index: Final = index
+        self.item = item
+        self.kind: Final = item.WhichOneof("kind") or ""
+        self._body: Any = _body_of(item, self.kind)
+        self.parts: dict[str, TextPart] = {}
+        """The texts that are being written, by the field of their place."""
+        self.text: TextPart | None = None
+        """The text of a message that is being written, also among `parts`."""
+        self._cut = _is_cut(self._body, self.kind)
+        if self._body is not None:
+            self._name(response_id)
+            self._set_in_progress()
+
+    def _name(self, response_id: str) -> None:
+        """Gives the item the ids that its kind has, where its backend gave none."""
+        body = self._body
+        if "id" in body.DESCRIPTOR.fields_by_name and not body.id:
+            body.id = output_item_id(prefix_of(self.kind), response_id, self.index)
+        # A search that the server runs has no call id.
+        if self.kind in CALLS - {"tool_search_call"} and not body.call_id:
+            body.call_id = output_item_id("call", response_id, self.index)
+
+    def _set_in_progress(self) -> None:
+        body = self._body
+        if self.kind in _WITH_STATUS:
+            body.status = _IN_PROGRESS
+        elif self.kind == "mcp_call":
+            body.status = "in_progress"
+        if self.kind == "message":
+            if body.WhichOneof("content") == "content_text":
+                text = body.content_text
+                body.content_list.parts.add(output_text=OutputText(text=text))
+            body.content_list.SetInParent()
+
+    def begin(self) -> Iterator[ResponseStreamEvent]:
+        """Yields the events that open the item and tell the text that it came with."""
+        contents, text = self._take()
+        event = ResponseStreamEvent()
+        event.output_item_added.output_index = self.index
+        event.output_item_added.item.CopyFrom(self.item)
+        yield event
+        if self.kind == "mcp_call":
+            yield self._progress("mcp_call_in_progress")
+        for content in contents:
+            yield from self._tell_content(content)
+        kind = INPUTS.get(self.kind)
+        if kind is not None:
+            part = self.parts[""] = TextPart(self._body.id, self.index, 0, kind)
+            if text:
+                part.texts.append(text)
+                yield _delta(part, text)
+
+    def _take(self) -> tuple[list[Content], str]:
+        """Takes the text away that the item came with: it is told after the item."""
+        contents: list[Content] = []
+        for parts in self._lists():
+            contents.extend(parts)
+            del parts[:]
+        kind = INPUTS.get(self.kind)
+        if kind is None:
+            return contents, ""
+        text: str = getattr(self._body, kind.field)
+        setattr(self._body, kind.field, "")
+        return contents, text
+
+    def _lists(self) -> list[Any]:
+        """Returns the lists of the item's parts."""
+        if self.kind == "message":
+            return [self._body.content_list.parts]
+        if self.kind == "reasoning":
+            return [self._body.content, self._body.summary]
+        return []
+
+    def _tell_content(self, content: Content) -> Iterator[ResponseStreamEvent]:
+        """Yields the events of a part that is there whole."""
+        kind = _CONTENTS.get((self.kind, content.WhichOneof("kind") or ""))
+        if kind is None:
+            # No event adds to such a part.
+            parts = self._lists()[0]
+            yield self._part_event("content_part_added", len(parts), content)
+            yield self._part_event("content_part_done", len(parts), content)
+            parts.append(content)
+            return
+        yield from self.open_part(kind)
+        part = self.parts[kind.index]
+        text = getattr(getattr(content, kind.content), kind.field)
+        part.texts.append(text)
+        if kind is OUTPUT_TEXT:
+            part.logprobs.extend(content.output_text.logprobs)
+        if text:
+            event = _delta(part, text)
+            if part.logprobs:
+                tell_logprobs(event.output_text_delta, part.logprobs)
+            yield event
+        for index, annotation in enumerate(content.output_text.annotations):
+            event = ResponseStreamEvent()
+            added = event.output_text_annotation_added
+            part.place(added)
+            added.annotation_index = index
+            added.annotation.CopyFrom(annotation)
+            yield event
+        yield from self._close_part(part, content)
+
+    def open_part(self, kind: TextKind, index: int | None = None) -> Iterator[ResponseStreamEvent]:
+        """Yields the events that open a part, and before it those that close the one before it.
+
+        Args:
+            kind: the text that is written to it.
+            index: its place, which has to be the next one; or None.
+
+        Raises:
+            BackendFault: the item has no such parts, or the place is not the next one.
+        """
+        if kind.item != self.kind:
+            raise BackendFault(f"{kind.name} is written to an item that is not a {kind.item}")
+        before = self.parts.get(kind.index)
+        parts = self._body.summary if kind is SUMMARY_TEXT else self._lists()[0]
+        following = len(parts) + (before is not None)
+        if index is not None and index != following:
+            raise BackendFault("a part of a summary is neither the last one nor the next one")
+        if before is not None:
+            yield from self._close_part(before)
+        part = self.parts[kind.index] = TextPart(self._body.id, self.index, following, kind)
+        self.text = part if kind is OUTPUT_TEXT else None
+        opened = "reasoning_summary_part_added" if kind is SUMMARY_TEXT else "content_part_added"
+        empty = Content()
+        getattr(empty, kind.content).SetInParent()
+        yield self._part_event(opened, following, empty)
+
+    def merged(self, late: Item) -> Item:
+        """Returns the item as it ends, with what is known of it only now.
+
+        Args:
+            late: what is known; it may repeat what was told of the item.
+
+        Raises:
+            BackendFault: it is of another kind, or contradicts what was told.
+        """
+        if self._body is None or late.WhichOneof("kind") != self.kind:
+            raise BackendFault("an item is finished as one of another kind")
+        final = self.current()
+        new = Item()
+        new.CopyFrom(late)
+        told, body = _body_of(final, self.kind), _body_of(new, self.kind)
+        for field, value in body.ListFields():
+            if field.name in _TOLD:
+                if value != getattr(told, field.name):
+                    raise BackendFault(f"an item is finished with another {field.name}")
+                body.ClearField(field.name)
+        final.MergeFrom(new)
+        return final
+
+    def current(self) -> Item:
+        """Returns a copy of the item with all that is written so far."""
+        item = Item()
+        item.CopyFrom(self.item)
+        self.fill(item)
+        return item
+
+    def fill(self, item: Item) -> None:
+        """Puts what is being written into a copy of the item.
+
+        Args:
+            item: the copy.
+        """
+        body = _body_of(item, self.kind)
+        for part in self.parts.values():
+            _put(body, part, _content(part))
+
+    def close(
+        self, *, cut: bool = False, final: Item | None = None
+    ) -> Iterator[ResponseStreamEvent]:
+        """Yields the events that close the item and its parts.
+
+        Args:
+            cut: whether it is cut short.
+            final: the item as `merged` returned it, if more is known of it.
+        """
+        if final is not None:
+            self._cut = self._cut or _is_cut(_body_of(final, self.kind), self.kind)
+        self._cut = self._cut or cut
+        for part in list(self.parts.values()):
+            yield from self._close_part(part)
+        if final is not None:
+            # The item is in the output already, which therefore takes over what is known of it.
+            self.item.CopyFrom(final)
+            self._body = _body_of(self.item, self.kind)
+        body = self._body
+        if self.kind in _WITH_STATUS:
+            body.status = _INCOMPLETE if self._cut else _COMPLETED
+        elif self.kind == "mcp_call":
+            failed = body.status == "failed" or body.HasField("error")
+            body.status = "failed" if failed else "incomplete" if self._cut else "completed"
+            if body.status != "incomplete":
+                yield self._progress(f"mcp_call_{body.status}")
+        event = ResponseStreamEvent()
+        event.output_item_done.output_index = self.index
+        event.output_item_done.item.CopyFrom(self.item)
+        yield event
+
+    def _close_part(
+        self, part: TextPart, whole: Content | None = None
+    ) -> Iterator[ResponseStreamEvent]:
+        """Yields the events that close a part.
+
+        Args:
+            part: the part.
+            whole: the part with more than its text, if it has more.
+        """
+        del self.parts[part.kind.index]
+        if part is self.text:
+            self.text = None
+        content = whole or _content(part)
+        _put(self._body, part, content)
+        event = ResponseStreamEvent()
+        done = getattr(event, part.kind.done)
+        part.place(done)
+        setattr(done, part.kind.field, part.text)
+        if part.logprobs:
+            tell_logprobs(done, part.logprobs)
+        if part.kind is FUNCTION_ARGUMENTS:
+            done.name = self._body.name
+        yield event
+        if part.kind is SUMMARY_TEXT:
+            event = self._part_event("reasoning_summary_part_done", part.index, content)
+            if self._cut:
+                event.reasoning_summary_part_done.status = "incomplete"
+            yield event
+        elif part.kind.content:
+            yield self._part_event("content_part_done", part.index, content)
+
+    def _part_event(self, name: str, index: int, content: Content) -> ResponseStreamEvent:
+        event = ResponseStreamEvent()
+        told = getattr(event, name)
+        told.item_id = self._body.id
+        told.output_index = self.index
+        if name.startswith("reasoning_summary"):
+            told.summary_index = index
+        else:
+            told.content_index = index
+        told.part.CopyFrom(content)
+        return event
+
+    def _progress(self, name: str) -> ResponseStreamEvent:
+        event = ResponseStreamEvent()
+        told = getattr(event, name)
+        told.item_id = self._body.id
+        told.output_index = self.index
+        return event
+
+
+def tell_logprobs(told: Any, logprobs: Iterable[OutputTextLogprob]) -> None:
+    """Tells the probabilities of tokens in an event of a text.
+
+    Args:
+        told: the event.
+        logprobs: the probabilities, as the part of a message has them.
+    """
+    for logprob in logprobs:
+        likely = [
+            TextTopLogprob(token=top.token, logprob=top.logprob) for top in logprob.top_logprobs
+        ]
+        told.logprobs.append(
+            TextLogprob(token=logprob.token, logprob=logprob.logprob, top_logprobs=likely)
+        )
+
+
+def _body_of(item: Item, kind: str) -> Any:
+    """Returns the message that an item is, or None for an item of an unknown kind."""
+    return getattr(item, kind) if kind not in ("", "unknown") else None
+
+
+def _is_cut(body: Any, kind: str) -> bool:
+    """Whether an item says of itself that it was cut short."""
+    if kind in _WITH_STATUS:
+        return bool(body.status == _INCOMPLETE)
+    return kind == "mcp_call" and body.status == "incomplete"
+
+
+def _content(part: TextPart) -> Content:
+    """Returns a text as the part of an item that it is so far."""
+    content = Content()
+    if part.kind.content:
+        told = getattr(content, part.kind.content)
+        setattr(told, part.kind.field, part.text)
+        if part.logprobs:
+            told.logprobs.extend(part.logprobs)
+    return content
+
+
+def _put(body: Any, part: TextPart, content: Content) -> None:
+    """Puts a text where it stands in its item."""
+    kind = part.kind
+    if kind is SUMMARY_TEXT:
+        body.summary.append(content)
+    elif kind is REASONING_TEXT:
+        body.content.append(content)
+    elif kind.content:
+        body.content_list.parts.append(content)
+    else:
+        setattr(body, kind.field, part.text)
+
+
+def _delta(part: TextPart, text: str) -> ResponseStreamEvent:
+    return TextDeltaEvent(0, part, text).message
