@@ -71,6 +71,7 @@ class Run:
         turn: held from before `prepare` to the end: what lets one run at a time have its turn.
         max_seconds: how long the run may take.
         max_event_bytes: the greatest size of a piece of the backend's output.
+        told: whether there are events, for a client that follows the run or replays it.
         clock: tells the time, in seconds since 1970.
     """
 
@@ -84,6 +85,7 @@ class Run:
         turn: AbstractAsyncContextManager[object] | None = None,
         max_seconds: float,
         max_event_bytes: int,
+        told: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         loop = asyncio.get_running_loop()
@@ -96,7 +98,7 @@ class Run:
         self._turn = turn if turn is not None else nullcontext()
         self._max_seconds = max_seconds
         self._clock = clock
-        self._sequencer = Sequencer(response, max_event_bytes)
+        self._sequencer = Sequencer(response, max_event_bytes, told=told)
         self._log = self._sequencer.events
         self._trimmed = 0
         self._stored = 0
@@ -276,7 +278,7 @@ class Run:
             _log.exception("backend failed when it was closed", response_id=self.response_id)
 
     async def _read(self, steps: AsyncIterator[Sequence[Step]]) -> Finished | Failed:
-        apply = self._sequencer.apply
+        apply, apply_texts = self._sequencer.apply, self._sequencer.apply_texts
         taken = 0
         since = time.perf_counter()
         accepted = False
@@ -291,11 +293,16 @@ class Run:
                     if self.ending:
                         break
                 self._sequencer.progress()
-            for step in batch:
-                end = apply(step)
-                if end is not None:
-                    return end
-                taken += 1
+            at = 0
+            while at < len(batch):
+                after = apply_texts(batch, at, _TURN_EVENTS - taken)
+                if after == at:
+                    end = apply(batch[at])
+                    if end is not None:
+                        return end
+                    after += 1
+                taken += after - at
+                at = after
                 if taken >= _TURN_EVENTS:
                     await self._publish()
                     await asyncio.sleep(0)
