@@ -431,12 +431,12 @@ STEPS = 3_200
 
 async def test_a_backend_that_never_waits_leaves_turns_to_others() -> None:
     batches = [[TextDelta("a")] for _ in range(STEPS)]
-    assert await turns_of_others(Script(*batches, [Finished()])) >= STEPS // 32
+    assert await turns_of_others(Script(*batches, [Finished()])) >= STEPS // 128
 
 
 async def test_one_large_batch_leaves_turns_to_others() -> None:
     batch: list[Step] = [TextDelta("a") for _ in range(STEPS)]
-    assert await turns_of_others(Script([*batch, Finished()])) >= STEPS // 32
+    assert await turns_of_others(Script([*batch, Finished()])) >= STEPS // 128
 
 
 async def test_batches_without_steps_leave_turns_to_others_by_the_time_they_take(

@@ -66,11 +66,13 @@ class OpenItem:
         index: its place in the output.
         item: what is known of it, which is changed as it is written.
         response_id: the id of the response whose output it is in.
+        told: whether there are events; without them, only the item is written.
     """
 
-    __slots__ = ("_body", "_cut", "index", "item", "kind", "parts", "text")
+    __slots__ = ("_body", "_cut", "_told", "index", "item", "kind", "parts", "text")
 
-    def __init__(self, index: int, item: Item, response_id: str) -> None:
+    def __init__(self, index: int, item: Item, response_id: str, *, told: bool = True) -> None:
+        self._told = told
         self.index: Final = index
         self.item = item
         self.kind: Final = item.WhichOneof("kind") or ""
@@ -108,11 +110,12 @@ class OpenItem:
     def begin(self) -> Iterator[ResponseStreamEvent]:
         """Yields the events that open the item and tell the text that it came with."""
         contents, text = self._take()
-        event = ResponseStreamEvent()
-        event.output_item_added.output_index = self.index
-        event.output_item_added.item.CopyFrom(self.item)
-        yield event
-        if self.kind == "mcp_call":
+        if self._told:
+            event = ResponseStreamEvent()
+            event.output_item_added.output_index = self.index
+            event.output_item_added.item.CopyFrom(self.item)
+            yield event
+        if self._told and self.kind == "mcp_call":
             yield self._progress("mcp_call_in_progress")
         for content in contents:
             yield from self._tell_content(content)
@@ -121,7 +124,8 @@ class OpenItem:
             part = self.parts[""] = TextPart(self._body.id, self.index, 0, kind)
             if text:
                 part.texts.append(text)
-                yield _delta(part, text)
+                if self._told:
+                    yield _delta(part, text)
 
     def _take(self) -> tuple[list[Content], str]:
         """Takes the text away that the item came with: it is told after the item."""
@@ -150,8 +154,9 @@ class OpenItem:
         if kind is None:
             # No event adds to such a part.
             parts = self._lists()[0]
-            yield self._part_event("content_part_added", len(parts), content)
-            yield self._part_event("content_part_done", len(parts), content)
+            if self._told:
+                yield self._part_event("content_part_added", len(parts), content)
+                yield self._part_event("content_part_done", len(parts), content)
             parts.append(content)
             return
         yield from self.open_part(kind)
@@ -160,12 +165,12 @@ class OpenItem:
         part.texts.append(text)
         if kind is OUTPUT_TEXT:
             part.logprobs.extend(content.output_text.logprobs)
-        if text:
+        if self._told and text:
             event = _delta(part, text)
             if part.logprobs:
                 tell_logprobs(event.output_text_delta, part.logprobs)
             yield event
-        for index, annotation in enumerate(content.output_text.annotations):
+        for index, annotation in enumerate(content.output_text.annotations if self._told else ()):
             event = ResponseStreamEvent()
             added = event.output_text_annotation_added
             part.place(added)
@@ -195,6 +200,8 @@ class OpenItem:
             yield from self._close_part(before)
         part = self.parts[kind.index] = TextPart(self._body.id, self.index, following, kind)
         self.text = part if kind is OUTPUT_TEXT else None
+        if not self._told:
+            return
         opened = "reasoning_summary_part_added" if kind is SUMMARY_TEXT else "content_part_added"
         empty = Content()
         getattr(empty, kind.content).SetInParent()
@@ -264,12 +271,13 @@ class OpenItem:
         elif self.kind == "mcp_call":
             failed = body.status == "failed" or body.HasField("error")
             body.status = "failed" if failed else "incomplete" if self._cut else "completed"
-            if body.status != "incomplete":
+            if self._told and body.status != "incomplete":
                 yield self._progress(f"mcp_call_{body.status}")
-        event = ResponseStreamEvent()
-        event.output_item_done.output_index = self.index
-        event.output_item_done.item.CopyFrom(self.item)
-        yield event
+        if self._told:
+            event = ResponseStreamEvent()
+            event.output_item_done.output_index = self.index
+            event.output_item_done.item.CopyFrom(self.item)
+            yield event
 
     def _close_part(
         self, part: TextPart, whole: Content | None = None
@@ -285,6 +293,8 @@ class OpenItem:
             self.text = None
         content = whole or _content(part)
         _put(self._body, part, content)
+        if not self._told:
+            return
         event = ResponseStreamEvent()
         done = getattr(event, part.kind.done)
         part.place(done)

@@ -14,7 +14,7 @@ from antiphon.json.raw import recompact
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
 from antiphon.v1.item_pb2 import Item
-from antiphon.v1.message_pb2 import Message, Role
+from antiphon.v1.message_pb2 import Role
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 
@@ -161,7 +161,12 @@ def input_items(request: CreateResponseRequest) -> Iterator[Item]:
         request: the request. The items are copies.
     """
     if request.WhichOneof("input") == "input_text":
-        yield Item(message=Message(role=Role.ROLE_USER, content_list=_parts(request.input_text)))
+        # Filled in place: messages given to a constructor are copied, level by level.
+        item = Item()
+        message = item.message
+        message.role = Role.ROLE_USER
+        message.content_list.parts.add().input_text.text = request.input_text
+        yield item
         return
     yield from plain_items(request.input_list.items)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from antiphon.v1.item_pb2 import Item
-from antiphon.v1.usage_pb2 import InputTokensDetails, OutputTokensDetails, ResponseUsage
+from antiphon.v1.usage_pb2 import ResponseUsage
 
 __all__ = ["count", "count_bytes", "count_items", "usage"]
 
@@ -38,10 +38,12 @@ def usage(
         cached_tokens: how many of the input tokens had been read before.
         reasoning_tokens: how many of the output tokens are reasoning.
     """
-    return ResponseUsage(
+    made = ResponseUsage(
         input_tokens=input_tokens,
-        input_tokens_details=InputTokensDetails(cached_tokens=cached_tokens),
         output_tokens=output_tokens,
-        output_tokens_details=OutputTokensDetails(reasoning_tokens=reasoning_tokens),
         total_tokens=input_tokens + output_tokens,
     )
+    # Written even when 0, so that both parts are there.
+    made.input_tokens_details.cached_tokens = cached_tokens
+    made.output_tokens_details.reasoning_tokens = reasoning_tokens
+    return made

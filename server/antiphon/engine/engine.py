@@ -347,6 +347,7 @@ class Engine:
             turn=turn,
             max_seconds=self._options.max_run_seconds,
             max_event_bytes=self._options.max_event_bytes,
+            told=job.request.stream,
             clock=self._clock,
         )
 

@@ -65,7 +65,9 @@ async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenera
             events = await reader.read(seconds)
             seconds = keep_alive_seconds
             if events:
-                text = "".join(map(_frame, events))
+                text = "".join(
+                    [f"event: {each.type}\ndata: {event_json(each)}\n\n" for each in events]
+                )
                 # The end goes out with the terminal event: one write less for every stream.
                 last = reader.at_end
                 yield text.encode() + DONE if last else text.encode()
@@ -78,10 +80,6 @@ async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenera
                 return
     finally:
         reader.close()
-
-
-def _frame(event: Event) -> str:
-    return f"event: {event.type}\ndata: {event_json(event)}\n\n"
 
 
 def event_json(event: Event) -> str:
