@@ -48,6 +48,15 @@ def last_user_text(items: Sequence[Item]) -> str:
 
 
 def _joined(parts: Iterable[Content]) -> str:
-    kinds = (getattr(part, part.WhichOneof("kind") or "kind", None) for part in parts)
-    texts = (getattr(kind, "text", None) for kind in kinds)
-    return "\n".join(text for text in texts if text is not None)
+    texts: list[str] = []
+    for part in parts:
+        kind = part.WhichOneof("kind")
+        if kind == "input_text":
+            texts.append(part.input_text.text)
+        elif kind == "output_text":
+            texts.append(part.output_text.text)
+        elif kind is not None:
+            text = getattr(getattr(part, kind), "text", None)
+            if text is not None:
+                texts.append(text)
+    return "\n".join(texts)

@@ -45,6 +45,14 @@ _WITH_STATUS: Final = frozenset(
     and status.enum_type is ItemStatus.DESCRIPTOR
 )
 """The kinds of items whose status follows from how far they are written."""
+_WITH_ID: Final = frozenset(
+    arm.name
+    for arm in Item.DESCRIPTOR.oneofs_by_name["kind"].fields
+    if arm.message_type is not None and "id" in arm.message_type.fields_by_name
+)
+"""The kinds of items that have ids."""
+# A search that the server runs has no call id.
+_WITH_CALL_ID: Final = CALLS - {"tool_search_call"}
 _TOLD: Final = (
     "id",
     "call_id",
@@ -89,10 +97,9 @@ class OpenItem:
     def _name(self, response_id: str) -> None:
         """Gives the item the ids that its kind has, where its backend gave none."""
         body = self._body
-        if "id" in body.DESCRIPTOR.fields_by_name and not body.id:
+        if self.kind in _WITH_ID and not body.id:
             body.id = output_item_id(prefix_of(self.kind), response_id, self.index)
-        # A search that the server runs has no call id.
-        if self.kind in CALLS - {"tool_search_call"} and not body.call_id:
+        if self.kind in _WITH_CALL_ID and not body.call_id:
             body.call_id = output_item_id("call", response_id, self.index)
 
     def _set_in_progress(self) -> None:
@@ -131,8 +138,9 @@ class OpenItem:
         """Takes the text away that the item came with: it is told after the item."""
         contents: list[Content] = []
         for parts in self._lists():
-            contents.extend(parts)
-            del parts[:]
+            if parts:
+                contents.extend(parts)
+                del parts[:]
         kind = INPUTS.get(self.kind)
         if kind is None:
             return contents, ""
