@@ -472,3 +472,11 @@ async def test_no_task_is_left_when_runs_are_over() -> None:
     await settled()
     assert asyncio.all_tasks() == before
     assert engine.running == 0
+
+
+async def test_who_asks_in_the_background_is_told_of_a_response_that_has_only_begun() -> None:
+    request = a_request()
+    request.background = True
+    run = await an_engine(Script([TextDelta("a"), Finished()])).create(SCOPE, request)
+    assert run.current().status == ResponseStatus.RESPONSE_STATUS_QUEUED
+    assert (await run.ended()).response.status == ResponseStatus.RESPONSE_STATUS_COMPLETED

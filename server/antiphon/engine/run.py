@@ -167,6 +167,8 @@ class Run:
                 self._ending = True
                 await self._end(_BROKEN, error)
             return
+        # The client that is waiting is told first, of a response that has only begun.
+        await asyncio.sleep(0)
         if not self._ending:
             await self._drive()
 
