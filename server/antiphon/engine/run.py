@@ -26,7 +26,7 @@ _TURN_EVENTS: Final = 128
 """Steps after which a run gives the loop a turn."""
 _TURN_SECONDS: Final = 0.001
 """Time after which a run gives the loop a turn."""
-_BATCH_EVENTS: Final = 256
+_BATCH_EVENTS: Final = 128
 """The greatest number of events that a reader is given at once."""
 _TRIM_EVENTS: Final = 256
 """Events that all readers have read before they are taken out of the log."""
