@@ -46,7 +46,7 @@ def check_request(request: CreateResponseRequest, *, store_by_default: bool = Tr
     """
     _check_exclusions(request, store_by_default)
     _check_built(request)
-    if not request.HasField("model"):
+    if not request.model:
         raise _missing("model")
     if request.HasField("previous_response_id"):
         check_id(request.previous_response_id, "previous_response_id")

@@ -70,6 +70,20 @@ async def test_a_schema_without_documents_is_an_error_of_the_request(schema: obj
     assert error.kind.value.http == 400
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('{"a": [1, {"b": null}]}', '{"a": [1, {"b": null}]}'),
+        ("[1]", '{"answer":"[1]"}'),
+        ("{", '{"answer":"{"}'),
+        ("9" * 5_000, f'{{"answer":"{"9" * 5_000}"}}'),
+    ],
+)
+async def test_an_object_that_is_repeated_is_the_answer_itself(said: str, told: str) -> None:
+    answer = await ask(f"Repeat exactly: {said}", text={"format": {"type": "json_object"}})
+    assert answer.text == told
+
+
 async def test_a_document_can_be_cut_short() -> None:
     answer = await ask("A person", text=text_config(PERSON), max_output_tokens=2)
     assert len(answer.text) == 8

@@ -68,7 +68,7 @@ BAD: Final[dict[str, tuple[Any, type[openai.APIStatusError], str | None, str | N
     "an unknown conversation": (
         made(conversation=NOBODY),
         openai.NotFoundError,
-        "conversation_id",
+        "conversation",
         None,
     ),
     "two contexts": (

@@ -46,6 +46,14 @@ _FAILED: Final = "The model failed, as it was asked to."
 _documents: DocumentMaker | None = None
 
 
+def _is_object(text: str) -> bool:
+    """Whether a text is a JSON object by itself, as one that is to be repeated may be."""
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
+
+
 def _shared_documents() -> DocumentMaker:
     """Returns the maker of documents of this process: its workers are started when needed."""
     global _documents
@@ -128,7 +136,9 @@ class SimBackend:
             steps = produced(phrases.fail_after)
         if form is not None and form.HasField("json_object"):
             text = "".join(step.text for step in steps if isinstance(step, DELTAS))
-            return printed(msgspec.json.encode({"answer": text}).decode())
+            if not _is_object(text):
+                text = msgspec.json.encode({"answer": text}).decode()
+            return printed(text)
         return steps
 
     async def _given(self, call: PlannedCall, choice: Choice, view: View) -> str:
