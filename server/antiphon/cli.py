@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 import structlog
 import uvloop
 
+from antiphon.collector import relax_collector
 from antiphon.gateway import GatewayError
 from antiphon.settings import Logging, Settings, SettingsError, load
 
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from antiphon.app import Addresses, App
 
 __all__ = ["main"]
-
-
-_COLLECTOR: Final = (20_000, 20, 50)
-"""Thresholds of the garbage collector's three generations."""
 
 
 @click.group(context_settings={"auto_envvar_prefix": "ANTIPHON"})
@@ -134,11 +130,7 @@ async def _serve(settings: Settings) -> str | None:
     app = App(settings)
     try:
         addresses = await app.start()
-        # What is there at the start lives as long as the server: the collector, whose pauses are
-        # felt by every stream, need not look at it again, nor look so often.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*_COLLECTOR)
+        relax_collector()
         click.echo(_greeting(addresses))
         sys.stdout.flush()
         return await _first(stop, app)

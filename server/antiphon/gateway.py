@@ -181,7 +181,8 @@ class Gateway:
     Args:
         config: What to listen on and where to send it.
         envoy: Envoy's binary; see `find_envoy`.
-        concurrency: How many threads serve connections; as many as there are cores if unset.
+        concurrency: How many threads serve connections; if unset, one for each core but one, which
+            is left to the server.
         log: Gets each line of Envoy's log, which has warnings and worse, and failed requests.
         start_timeout: How long Envoy may take to be ready, in seconds.
         flush_timeout: How long clients may take to read what is on its way to them when Envoy is
@@ -202,7 +203,7 @@ class Gateway:
     ) -> None:
         self._config = config
         self._envoy = envoy
-        self._concurrency = concurrency or os.cpu_count() or 1
+        self._concurrency = concurrency or max(1, (os.cpu_count() or 1) - 1)
         self._log = log or _to_stderr
         self._start_timeout = start_timeout
         self._flush_timeout = flush_timeout

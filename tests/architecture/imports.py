@@ -42,9 +42,10 @@ RULES = {
     "stores": Rule(("core", "json", "v1"), GRPC),
     "engine": Rule(("core", "json", "v1", *PROTOCOLS), GRPC + NETWORK),
     "transports": Rule(("engine", "core", "json", "v1", *PROTOCOLS)),
+    "collector": Rule(not_outside=PURE),
     "gateway": Rule(("core", "resources"), GRPC),
     "app": Rule(("",)),
-    "cli": Rule(("app", "core", "gateway", "resources", "settings"), GRPC),
+    "cli": Rule(("app", "collector", "core", "gateway", "resources", "settings"), GRPC),
 }
 
 

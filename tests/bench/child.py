@@ -15,6 +15,8 @@ from typing import Any, Literal
 import psutil
 import uvloop
 
+from antiphon.collector import relax_collector
+
 __all__ = ["LoopName", "Serve", "Server", "Started", "serving", "worker"]
 
 LoopName = Literal["asyncio", "uvloop"]
@@ -100,6 +102,8 @@ def _serve(serve: Serve, pipe: Connection, loop: LoopName) -> None:
 
     async def started(port: int) -> None:
         stop = asyncio.Event()
+        # As `antiphon serve` does; for the servers that are compared with it too.
+        relax_collector()
         # The pipe becomes readable when the other end of it is closed.
         asyncio.get_running_loop().add_reader(pipe.fileno(), stop.set)
         pipe.send(port)

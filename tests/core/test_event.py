@@ -82,7 +82,7 @@ def test_every_kind_of_text_has_its_delta(kind: TextKind, index: str | None) -> 
 def test_an_event_that_is_a_message_keeps_its_number_and_type() -> None:
     message = ResponseStreamEvent(sequence_number=5)
     message.output_text_done.text = "text"
-    event = MessageEvent(message)
+    event = MessageEvent(message.sequence_number, message)
     assert (event.sequence_number, event.type) == (5, "response.output_text.done")
     assert event.message is message
 

@@ -1,6 +1,7 @@
 """Steps in any order: those that fit keep the rules of a stream, all others are refused."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from antiphon.core.output import (
 )
 from antiphon.core.sequencer import Sequencer
 from antiphon.json import InvalidValue
+from antiphon.transports.rest.sse import event_json
 from antiphon.v1.content_pb2 import OutputTextLogprob
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
@@ -228,3 +230,36 @@ def test_whatever_a_backend_does_the_stream_keeps_the_rules(
     final = output(ended(sequencer, ending))
     assert list(map(without_status, final)) == list(map(without_status, now))
     assert output(sequencer.current()) == final
+
+
+def taken(sequencer: Sequencer, steps: Sequence[Step], most: int) -> int:
+    """Takes steps as a run does, until one does not fit; returns how many were taken."""
+    at = 0
+    while at < len(steps):
+        try:
+            after_texts = sequencer.apply_texts(steps, at, most)
+            if after_texts == at:
+                sequencer.apply(steps[at])
+                after_texts += 1
+        except BackendFault:
+            break
+        at = after_texts
+    return at
+
+
+@given(STEPS, st.sampled_from(sorted(ENDINGS)), st.integers(0, 4))
+def test_however_steps_are_taken_the_answer_is_the_same(
+    steps: Sequence[Step], ending: str, most: int
+) -> None:
+    one_by_one, together, unread = begun(), begun(), begun(told=False)
+    at = taken(one_by_one, deepcopy(steps), 0)
+    assert taken(together, deepcopy(steps), most) == at
+    assert taken(unread, deepcopy(steps), most) == at
+    now = output(one_by_one.current())
+    assert output(together.current()) == output(unread.current()) == now
+    final = ended(one_by_one, ending)
+    assert ended(together, ending) == final
+    assert list(map(event_json, together.events)) == list(map(event_json, one_by_one.events))
+    unread.end(ENDINGS[ending](unread))
+    assert unread.snapshot.response == final
+    assert unread.events == []

@@ -51,6 +51,11 @@ def test_what_a_beginning_needs_is_named(param: str) -> None:
     assert error.message == f"Missing required parameter: '{param}'."
 
 
+def test_a_model_has_a_name() -> None:
+    error = refusal('{"model":"","input":"hi"}')
+    assert (error.param, error.code) == ("model", "missing_required_parameter")
+
+
 def test_a_beginning_says_something() -> None:
     error = refusal('{"model":"m","input":[]}')
     assert (error.kind, error.param, error.code) == (

@@ -25,3 +25,10 @@ def test_the_details_are_told_even_when_they_are_zero() -> None:
     told = usage(0, 0)
     assert told.HasField("input_tokens_details")
     assert told.HasField("output_tokens_details")
+
+
+def test_details_are_told() -> None:
+    told = usage(10, 20, cached_tokens=4, reasoning_tokens=5)
+    assert told.input_tokens_details.cached_tokens == 4
+    assert told.output_tokens_details.reasoning_tokens == 5
+    assert told.total_tokens == 30

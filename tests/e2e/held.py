@@ -26,6 +26,7 @@ class _HeldBackend(SimBackend):
     """The simulator, but for what it is asked to hold."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._released: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._pipe: int | None = None
 
@@ -53,5 +54,5 @@ class _HeldBackend(SimBackend):
 
 
 if __name__ == "__main__":
-    app.SimBackend = _HeldBackend  # type: ignore[attr-defined]
+    app.SimBackend = _HeldBackend  # type: ignore[assignment,attr-defined]
     main()

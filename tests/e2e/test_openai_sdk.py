@@ -25,7 +25,7 @@ ECHOED: dict[str, Any] = {
     "metadata": {"topic": "tests", "empty": ""},
     "parallel_tool_calls": False,
     "prompt_cache_key": "cache-me",
-    "reasoning": {"effort": "low", "summary": "auto"},
+    "reasoning": {"effort": "none", "summary": "auto"},
     "safety_identifier": "somebody",
     "service_tier": "flex",
     "temperature": 0.25,

@@ -126,24 +126,41 @@ async def test_a_run_wakes_its_readers_when_it_is_cancelled() -> None:
 # The log is trimmed behind the slowest reader; a new reader begins where the log does.
 
 
-async def begun(gate: Gate, *, client: bool) -> Run:
+async def begun(gate: Gate) -> Run:
     """Returns a run that has written all its deltas."""
-    run = await an_engine(long_answer(gate)).create(SCOPE, a_request(stream=client))
+    run = await stream(an_engine(long_answer(gate)))
     await gate.reached()
     return run
 
 
+async def test_an_answer_that_is_given_whole_has_no_events() -> None:
+    gate = Gate()
+    run = await an_engine(long_answer(gate)).create(SCOPE, a_request())
+    await gate.reached()
+    assert run.length == 0
+    gate.open()
+    (item,) = (await run.result()).response.output
+    texts = [part.output_text.text for part in item.message.content_list.parts]
+    assert texts == ["".join(str(number) for number in range(DELTAS))]
+    assert (run.over, run.length) == (True, 0)
+
+
 async def test_what_nobody_reads_is_not_kept() -> None:
     gate = Gate()
-    run = await begun(gate, client=False)
-    assert run.length == OPENING + DELTAS
+    request = a_request(stream=True)
+    request.background = True
+    run = await an_engine(long_answer(gate)).create(SCOPE, request)
+    assert run.client is not None
+    run.client.close()
+    await gate.reached()
+    assert run.length == OPENING + 1 + DELTAS
     assert run.length - run.reader().position <= 256
     gate.open()
 
 
 async def test_what_a_reader_has_not_read_is_kept() -> None:
     gate = Gate()
-    run = await begun(gate, client=True)
+    run = await begun(gate)
     assert run.reader().position == 0
     gate.open()
     assert len(await read_all(run.client)) == ALL
@@ -151,7 +168,7 @@ async def test_what_a_reader_has_not_read_is_kept() -> None:
 
 async def test_the_slowest_reader_decides_what_is_kept() -> None:
     gate = Gate()
-    run = await begun(gate, client=True)
+    run = await begun(gate)
     slow, fast = run.client, run.reader()
     assert slow is not None
     for _ in range(3):
@@ -166,7 +183,7 @@ async def test_the_slowest_reader_decides_what_is_kept() -> None:
 
 async def test_a_reader_that_left_keeps_nothing() -> None:
     gate = Gate()
-    run = await begun(gate, client=True)
+    run = await begun(gate)
     assert run.client is not None
     run.client.close()
     gate.open()

@@ -885,6 +885,13 @@ async def test_refusals_are_the_same_over_grpc() -> None:
                     CreateResponseRequest(model=MODEL, input_text="hi", conversation_text=UNKNOWN)
                 ),
                 "NOT_FOUND",
+                "conversation",
+            ),
+            (
+                responses.CreateResponse(
+                    CreateResponseRequest(model=MODEL, input_text="hi", conversation_id=UNKNOWN)
+                ),
+                "NOT_FOUND",
                 "conversation_id",
             ),
         ):

@@ -249,7 +249,7 @@ class Lifecycle(RuleBasedStateMachine):
         elif talk is not None:
             talk = self.known_talk(user, talk.id)
             if talk is None:
-                refused = (404, "conversation_id")
+                refused = (404, "conversation")
         if refused is not None:
             answer = self.ask("CreateResponse", body, user=user)
             assert (answer.status, answer.refusal.param) == refused

@@ -4,10 +4,7 @@ import base64
 import filecmp
 import importlib.util
 import json
-import shutil
-import subprocess
 import sys
-import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -26,20 +23,7 @@ from antiphon.transports.rest.message import RestRequest
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 from tests.schema.served import MODEL, Served
-
-PACKAGE = {
-    "private": True,
-    "type": "module",
-    "dependencies": {
-        "@bufbuild/protobuf": "2.13.0",
-        "@bufbuild/protoc-gen-es": "2.13.0",
-        "typescript": "7.0.2",
-    },
-}
-"""What npm installs: a generator of TypeScript, what its code needs, and a compiler."""
-
-_OLDEST_NODE = 20
-_INSTALL_SECONDS = 60
+from tests.support.npm import Npm, run
 
 TSCONFIG = {
     "compilerOptions": {
@@ -214,65 +198,17 @@ def protoc(*arguments: str) -> None:
     run(sys.executable, "-m", "grpc_tools.protoc", *arguments)
 
 
-def run(*command: str | Path, directory: Path | None = None) -> str:
-    done = subprocess.run(
-        command,
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        timeout=_INSTALL_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
-def npm(request: pytest.FixtureRequest) -> Path:
-    """A directory with the packages of npm, which is kept from one run of the tests to the next."""
-    node, installer = shutil.which("node"), shutil.which("npm")
-    if node is None or installer is None:
-        pytest.skip("TypeScript is not tested: Node and npm are not installed")
-    version = run(node, "--version").strip()
-    if int(version.removeprefix("v").split(".")[0]) < _OLDEST_NODE:
-        pytest.skip(f"TypeScript is not tested: Node is {version}, v{_OLDEST_NODE} is needed")
-    cache = getattr(request.config, "cache", None)
-    directory = Path(cache.mkdir("npm") if cache is not None else tempfile.mkdtemp())
-    wanted = json.dumps(PACKAGE)
-    done = directory / "installed.json"
-    if not done.exists() or done.read_text() != wanted:
-        (directory / "package.json").write_text(wanted)
-        options = [
-            "--no-audit",
-            "--no-fund",
-            "--ignore-scripts",
-            "--loglevel=error",
-            # Where the registry cannot be reached, there is no point in waiting for it.
-            "--fetch-retries=1",
-            "--fetch-retry-mintimeout=1000",
-        ]
-        try:
-            run(installer, "install", *options, directory=directory)
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            pytest.skip(f"TypeScript is not tested: npm cannot install: {str(error)[:500]}")
-        done.write_text(wanted)
-    return directory / "node_modules"
-
-
-@pytest.fixture(scope="module")
-def project(exported: Path, npm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(exported: Path, npm: Npm, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A TypeScript project with the code that is generated from the exported descriptor set."""
     directory = tmp_path_factory.mktemp("typescript")
-    (directory / "node_modules").symlink_to(npm)
-    (directory / "package.json").write_text(json.dumps(PACKAGE))
+    npm.link(directory)
     (directory / "tsconfig.json").write_text(json.dumps(TSCONFIG))
     (directory / "gen").mkdir()
     files = [file.name for file in descriptor_set(exported / "antiphon.binpb").file]
     protoc(
         f"--descriptor_set_in={exported / 'antiphon.binpb'}",
-        f"--plugin=protoc-gen-es={npm / '.bin' / 'protoc-gen-es'}",
+        f"--plugin=protoc-gen-es={npm.tool('protoc-gen-es')}",
         f"--es_out={directory / 'gen'}",
         "--es_opt=target=ts,import_extension=js",
         # Those of `google/protobuf` come with the package.
@@ -281,9 +217,9 @@ def project(exported: Path, npm: Path, tmp_path_factory: pytest.TempPathFactory)
     return directory
 
 
-def test_typescript_types_are_made_of_it_and_speak_the_same(project: Path, npm: Path) -> None:
+def test_typescript_types_are_made_of_it_and_speak_the_same(project: Path, npm: Npm) -> None:
     (project / "client.ts").write_text(CLIENT)
-    run(npm / ".bin" / "tsc", "--project", project)
+    run(npm.tool("tsc"), "--project", project)
     delta = ResponseStreamEvent(sequence_number=1)
     delta.output_text_delta.delta = "héllo"
     completed = decode(
@@ -293,9 +229,7 @@ def test_typescript_types_are_made_of_it_and_speak_the_same(project: Path, npm: 
         '"arguments":"{}"}]}}',
     )
     events = [base64.b64encode(each.SerializeToString()).decode() for each in (delta, completed)]
-    node = shutil.which("node")
-    assert node is not None
-    built, *told = run(node, project / "out" / "client.js", *events).splitlines()
+    built, *told = run(npm.node, project / "out" / "client.js", *events).splitlines()
     assert told == ["héllo", "resp_1 functionCall 7"]
     request = CreateResponseRequest.FromString(base64.b64decode(built))
     assert json.loads(encode(request)) == {
@@ -315,10 +249,10 @@ def test_typescript_types_are_made_of_it_and_speak_the_same(project: Path, npm: 
     }
 
 
-def test_typescript_refuses_what_the_schema_does(project: Path, npm: Path) -> None:
+def test_typescript_refuses_what_the_schema_does(project: Path, npm: Npm) -> None:
     misuse = project / "misuse.ts"
     misuse.write_text(MISUSE)
     config = {**TSCONFIG, "include": ["misuse.ts"]}
     (project / "misuse.json").write_text(json.dumps(config))
     with pytest.raises(AssertionError, match=r"misuse\.ts.*'string' is not assignable"):
-        run(npm / ".bin" / "tsc", "--project", project / "misuse.json", "--noEmit")
+        run(npm.tool("tsc"), "--project", project / "misuse.json", "--noEmit")

@@ -1,9 +1,5 @@
 """Memory at the bounds: what comes in pushes out as much."""
 
-import gc
-
-import psutil
-
 from antiphon.core.scope import Scope
 from antiphon.stores.memory import Bounds, MemoryStore
 from antiphon.stores.protocol import (
@@ -13,6 +9,7 @@ from antiphon.stores.protocol import (
     TurnContent,
     TurnEnd,
 )
+from tests.support.memory import Samples
 
 OURS = Scope(project="p")
 RESPONSES = 100_000
@@ -64,17 +61,14 @@ async def respond(store: MemoryStore, first: int, count: int) -> None:
 
 async def test_a_hundred_thousand_responses_take_no_more_than_the_bounds() -> None:
     store = MemoryStore(BOUNDS)
-    process = psutil.Process()
+    samples = Samples()
     fill = RESPONSES // 10
-    await respond(store, 0, fill)
-    gc.collect()
-    resident, objects = process.memory_info().rss, len(gc.get_objects())
-    for first in range(fill, RESPONSES, fill):
+    for first in range(0, RESPONSES, fill):
         await respond(store, first, fill)
         assert store.retained_turns <= BOUNDS.max_turns
         assert store.retained_bytes <= MOST_BYTES
-    gc.collect()
+        samples.take()
     assert store.retained_turns > BOUNDS.max_turns // 2
-    assert len(gc.get_objects()) - objects < 1_000
-    # Of the 90,000 that came in since, about 300 MB, nothing but noise is left.
-    assert process.memory_info().rss - resident < 16 << 20
+    assert samples.objects < 1_000
+    # Of the 10,000 of a round, about 30 MB, nothing but noise is left.
+    assert samples.bytes < 2 << 20

@@ -58,8 +58,8 @@ def an_item(**members: Any) -> Item:
     return decode(Item, json.dumps(members))
 
 
-def begun() -> Sequencer:
-    """Returns the sequencer of a run that has begun."""
+def begun(*, told: bool = True) -> Sequencer:
+    """Returns the sequencer of a run that has begun, whose events somebody reads or nobody."""
     sequencer = Sequencer(
         Response(
             id="resp_1",
@@ -68,6 +68,7 @@ def begun() -> Sequencer:
             created_at=AT,
         ),
         max_event_bytes=LARGEST,
+        told=told,
     )
     sequencer.begin()
     return sequencer

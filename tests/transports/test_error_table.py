@@ -46,6 +46,8 @@ async def test_a_row_is_the_same_error_on_every_surface(kind: ErrorKind) -> None
     error = ApiError(kind, MESSAGE, PARAM, retry_after=7)
     engine = an_engine(Script(error))
     expected = {"error": {"message": MESSAGE, "type": row.type, "param": PARAM, "code": row.code}}
+    # What is not built is not built a moment later either.
+    should_retry = "false" if kind is ErrorKind.NOT_BUILT else None
 
     async with serving(engine) as served:
         for refused in await refused_calls(served):
@@ -69,12 +71,14 @@ async def test_a_row_is_the_same_error_on_every_surface(kind: ErrorKind) -> None
             (reply,) = [message async for message in call]
             assert headers[STATUS_HEADER] == str(row.http)
             assert headers["retry-after"] == "7"
+            assert headers.get("x-should-retry") == should_retry
             assert reply.content_type == "application/json"
             assert json.loads(reply.data) == expected
 
     answer = await a_surface(engine).handle(RestRequest("CreateResponse", body=BODY))
     assert (answer.status, answer.content_type) == (row.http, "application/json")
-    assert answer.headers == {"retry-after": "7"}
+    told = {} if should_retry is None else {"x-should-retry": should_retry}
+    assert answer.headers == {"retry-after": "7", **told}
     assert isinstance(answer.body, bytes)
     assert json.loads(answer.body) == expected
 

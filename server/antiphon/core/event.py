@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from msgspec import Struct
+
 from antiphon.v1 import json_pb2
 from antiphon.v1.content_pb2 import OutputTextLogprob
 from antiphon.v1.event_pb2 import ResponseStreamEvent
@@ -23,11 +25,11 @@ __all__ = [
     "LifecycleEvent",
     "MessageEvent",
     "Snapshot",
-    "StoredEvent",
     "TextDeltaEvent",
     "TextKind",
     "TextPart",
     "event_type",
+    "stored_event",
 ]
 
 _TYPES: Final = {
@@ -182,71 +184,48 @@ class TextPart:
             setattr(told, self.kind.index, self.index)
 
 
-class Event:
-    """One event of a run.
+class MessageEvent(Struct, gc=False):
+    """An event that is a message of the schema already.
 
     Args:
-        sequence_number: its number, from 0, without a gap.
+        sequence_number: its number, as the message has it.
+        message: the message.
+        frame: the event as JSON, kept by whoever encoded it first.
     """
 
-    __slots__ = ("frame", "sequence_number")
-
-    def __init__(self, sequence_number: int) -> None:
-        self.sequence_number = sequence_number
-        self.frame: str | None = None
-        """The event as JSON, kept by whoever encoded it first."""
+    sequence_number: int
+    message: ResponseStreamEvent
+    frame: str | None = None
 
     @property
     def type(self) -> str:
-        """The event's type, such as `response.created`."""
-        raise NotImplementedError
-
-    @property
-    def message(self) -> ResponseStreamEvent:
-        """The event as a message of the schema."""
-        raise NotImplementedError
+        """The event's type, such as `response.output_item.added`."""
+        return event_type(self.message)
 
 
-class MessageEvent(Event):
-    """An event that is a message of the schema already."""
-
-    __slots__ = ("_message",)
-
-    def __init__(self, message: ResponseStreamEvent) -> None:
-        super().__init__(message.sequence_number)
-        self._message = message
-
-    @property
-    def type(self) -> str:
-        return event_type(self._message)
-
-    @property
-    def message(self) -> ResponseStreamEvent:
-        return self._message
-
-
-class LifecycleEvent(Event):
+class LifecycleEvent(Struct, gc=False):
     """An event that shows the whole response; the response is shared, not copied.
 
     Args:
         sequence_number: its number.
         name: which event it is.
         snapshot: the response.
+        frame: the event as JSON, kept by whoever encoded it first.
     """
 
-    __slots__ = ("name", "snapshot")
-
-    def __init__(self, sequence_number: int, name: Lifecycle, snapshot: Snapshot) -> None:
-        super().__init__(sequence_number)
-        self.name = name
-        self.snapshot = snapshot
+    sequence_number: int
+    name: Lifecycle
+    snapshot: Snapshot
+    frame: str | None = None
 
     @property
     def type(self) -> str:
+        """The event's type, such as `response.created`."""
         return f"response.{self.name}"
 
     @property
     def message(self) -> ResponseStreamEvent:
+        """The event as a message of the schema."""
         message = self.bare_message
         getattr(message, self.name).response.CopyFrom(self.snapshot.response)
         return message
@@ -259,29 +238,29 @@ class LifecycleEvent(Event):
         return message
 
 
-class TextDeltaEvent(Event):
+class TextDeltaEvent(Struct, gc=False):
     """An event that adds text, light enough to make for every delta.
 
     Args:
         sequence_number: its number.
         part: the text that it adds to.
         delta: what it adds.
+        frame: the event as JSON, kept by whoever encoded it first.
     """
 
-    __slots__ = ("delta", "part")
-
-    def __init__(self, sequence_number: int, part: TextPart, delta: str) -> None:
-        self.sequence_number = sequence_number
-        self.frame = None
-        self.part = part
-        self.delta = delta
+    sequence_number: int
+    part: TextPart
+    delta: str
+    frame: str | None = None
 
     @property
     def type(self) -> str:
+        """The event's type, such as `response.output_text.delta`."""
         return self.part.type
 
     @property
     def message(self) -> ResponseStreamEvent:
+        """The event as a message of the schema."""
         message = ResponseStreamEvent(sequence_number=self.sequence_number)
         part = self.part
         # As `TextPart.place` does, without a call: this is asked for every delta that is stored.
@@ -294,26 +273,19 @@ class TextDeltaEvent(Event):
         return message
 
 
-class StoredEvent(Event):
-    """An event that was read from a store.
+# None of them refers to what refers to it, so that the collector need not look at them.
+Event: TypeAlias = MessageEvent | LifecycleEvent | TextDeltaEvent
+"""One event of a run; its `sequence_number` counts from 0, without a gap."""
+
+
+def stored_event(data: bytes) -> MessageEvent:
+    """Returns an event that was read from a store.
 
     Args:
         data: the event, serialised.
     """
-
-    __slots__ = ("_message",)
-
-    def __init__(self, data: bytes) -> None:
-        self._message = ResponseStreamEvent.FromString(data)
-        super().__init__(self._message.sequence_number)
-
-    @property
-    def type(self) -> str:
-        return event_type(self._message)
-
-    @property
-    def message(self) -> ResponseStreamEvent:
-        return self._message
+    message = ResponseStreamEvent.FromString(data)
+    return MessageEvent(message.sequence_number, message)
 
 
 def event_type(message: ResponseStreamEvent) -> str:

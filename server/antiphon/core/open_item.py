@@ -45,6 +45,14 @@ _WITH_STATUS: Final = frozenset(
     and status.enum_type is ItemStatus.DESCRIPTOR
 )
 """The kinds of items whose status follows from how far they are written."""
+_WITH_ID: Final = frozenset(
+    arm.name
+    for arm in Item.DESCRIPTOR.oneofs_by_name["kind"].fields
+    if arm.message_type is not None and "id" in arm.message_type.fields_by_name
+)
+"""The kinds of items that have ids."""
+# A search that the server runs has no call id.
+_WITH_CALL_ID: Final = CALLS - {"tool_search_call"}
 _TOLD: Final = (
     "id",
     "call_id",
@@ -66,11 +74,13 @@ class OpenItem:
         index: its place in the output.
         item: what is known of it, which is changed as it is written.
         response_id: the id of the response whose output it is in.
+        told: whether there are events; without them, only the item is written.
     """
 
-    __slots__ = ("_body", "_cut", "_failed", "index", "item", "kind", "parts", "text")
+    __slots__ = ("_body", "_cut", "_failed", "_told", "index", "item", "kind", "parts", "text")
 
-    def __init__(self, index: int, item: Item, response_id: str) -> None:
+    def __init__(self, index: int, item: Item, response_id: str, *, told: bool = True) -> None:
+        self._told = told
         self.index: Final = index
         self.item = item
         self.kind: Final = item.WhichOneof("kind") or ""
@@ -88,10 +98,9 @@ class OpenItem:
     def _name(self, response_id: str) -> None:
         """Gives the item the ids that its kind has, where its backend gave none."""
         body = self._body
-        if "id" in body.DESCRIPTOR.fields_by_name and not body.id:
+        if self.kind in _WITH_ID and not body.id:
             body.id = output_item_id(prefix_of(self.kind), response_id, self.index)
-        # A search that the server runs has no call id.
-        if self.kind in CALLS - {"tool_search_call"} and not body.call_id:
+        if self.kind in _WITH_CALL_ID and not body.call_id:
             body.call_id = output_item_id("call", response_id, self.index)
 
     def _set_in_progress(self) -> None:
@@ -109,11 +118,12 @@ class OpenItem:
     def begin(self) -> Iterator[ResponseStreamEvent]:
         """Yields the events that open the item and tell the text that it came with."""
         contents, text = self._take()
-        event = ResponseStreamEvent()
-        event.output_item_added.output_index = self.index
-        event.output_item_added.item.CopyFrom(self.item)
-        yield event
-        if self.kind == "mcp_call":
+        if self._told:
+            event = ResponseStreamEvent()
+            event.output_item_added.output_index = self.index
+            event.output_item_added.item.CopyFrom(self.item)
+            yield event
+        if self._told and self.kind == "mcp_call":
             yield self._progress("mcp_call_in_progress")
         for content in contents:
             yield from self._tell_content(content)
@@ -122,14 +132,16 @@ class OpenItem:
             part = self.parts[""] = TextPart(self._body.id, self.index, 0, kind)
             if text:
                 part.texts.append(text)
-                yield _delta(part, text)
+                if self._told:
+                    yield _delta(part, text)
 
     def _take(self) -> tuple[list[Content], str]:
         """Takes the text away that the item came with: it is told after the item."""
         contents: list[Content] = []
         for parts in self._lists():
-            contents.extend(parts)
-            del parts[:]
+            if parts:
+                contents.extend(parts)
+                del parts[:]
         kind = INPUTS.get(self.kind)
         if kind is None:
             return contents, ""
@@ -151,8 +163,9 @@ class OpenItem:
         if kind is None:
             # No event adds to such a part.
             parts = self._lists()[0]
-            yield self._part_event("content_part_added", len(parts), content)
-            yield self._part_event("content_part_done", len(parts), content)
+            if self._told:
+                yield self._part_event("content_part_added", len(parts), content)
+                yield self._part_event("content_part_done", len(parts), content)
             parts.append(content)
             return
         yield from self.open_part(kind)
@@ -161,12 +174,12 @@ class OpenItem:
         part.texts.append(text)
         if kind is OUTPUT_TEXT:
             part.logprobs.extend(content.output_text.logprobs)
-        if text:
+        if self._told and text:
             event = _delta(part, text)
             if part.logprobs:
                 tell_logprobs(event.output_text_delta, part.logprobs)
             yield event
-        for index, annotation in enumerate(content.output_text.annotations):
+        for index, annotation in enumerate(content.output_text.annotations if self._told else ()):
             event = ResponseStreamEvent()
             added = event.output_text_annotation_added
             part.place(added)
@@ -196,6 +209,8 @@ class OpenItem:
             yield from self._close_part(before)
         part = self.parts[kind.index] = TextPart(self._body.id, self.index, following, kind)
         self.text = part if kind is OUTPUT_TEXT else None
+        if not self._told:
+            return
         opened = "reasoning_summary_part_added" if kind is SUMMARY_TEXT else "content_part_added"
         empty = Content()
         getattr(empty, kind.content).SetInParent()
@@ -265,12 +280,13 @@ class OpenItem:
         elif self.kind == "mcp_call":
             failed = self._failed or body.status == "failed" or body.HasField("error")
             body.status = "failed" if failed else "incomplete" if self._cut else "completed"
-            if body.status != "incomplete":
+            if self._told and body.status != "incomplete":
                 yield self._progress(f"mcp_call_{body.status}")
-        event = ResponseStreamEvent()
-        event.output_item_done.output_index = self.index
-        event.output_item_done.item.CopyFrom(self.item)
-        yield event
+        if self._told:
+            event = ResponseStreamEvent()
+            event.output_item_done.output_index = self.index
+            event.output_item_done.item.CopyFrom(self.item)
+            yield event
 
     def _close_part(
         self, part: TextPart, whole: Content | None = None
@@ -286,6 +302,8 @@ class OpenItem:
             self.text = None
         content = whole or _content(part)
         _put(self._body, part, content)
+        if not self._told:
+            return
         event = ResponseStreamEvent()
         done = getattr(event, part.kind.done)
         part.place(done)

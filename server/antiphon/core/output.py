@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from antiphon.v1.content_pb2 import OutputTextLogprob
 from antiphon.v1.item_pb2 import Item
@@ -30,13 +31,11 @@ class BackendFault(Exception):
     """A backend took a step that no order of events allows."""
 
 
-@dataclass(slots=True)
-class Accepted:
+class Accepted(Struct, gc=False):
     """The backend has taken the request; what goes wrong from now on is part of the answer."""
 
 
-@dataclass(slots=True)
-class ItemAdded:
+class ItemAdded(Struct, gc=False):
     """An item begins.
 
     Args:
@@ -49,8 +48,7 @@ class ItemAdded:
     key: str = ""
 
 
-@dataclass(slots=True)
-class TextDelta:
+class TextDelta(Struct, gc=False):
     """Text for an open message; without one, a message is opened.
 
     Args:
@@ -64,8 +62,7 @@ class TextDelta:
     logprobs: Sequence[OutputTextLogprob] = ()
 
 
-@dataclass(slots=True)
-class RefusalDelta:
+class RefusalDelta(Struct, gc=False):
     """Text of a refusal for an open message; without one, a message is opened.
 
     Args:
@@ -77,8 +74,7 @@ class RefusalDelta:
     key: str = ""
 
 
-@dataclass(slots=True)
-class InputDelta:
+class InputDelta(Struct, gc=False):
     """Text of what an open tool call gives to its tool.
 
     Args:
@@ -91,8 +87,7 @@ class InputDelta:
     key: str = ""
 
 
-@dataclass(slots=True)
-class SummaryDelta:
+class SummaryDelta(Struct, gc=False):
     """Text of the summary of an open reasoning item.
 
     Args:
@@ -106,8 +101,7 @@ class SummaryDelta:
     key: str = ""
 
 
-@dataclass(slots=True)
-class ReasoningDelta:
+class ReasoningDelta(Struct, gc=False):
     """Text of the reasoning itself, for an open reasoning item.
 
     Args:
@@ -119,8 +113,7 @@ class ReasoningDelta:
     key: str = ""
 
 
-@dataclass(slots=True)
-class ItemDone:
+class ItemDone(Struct, gc=False):
     """An item is finished.
 
     Args:
@@ -134,8 +127,7 @@ class ItemDone:
     item: Item | None = None
 
 
-@dataclass(slots=True)
-class Finished:
+class Finished(Struct, gc=False):
     """The answer is finished; open items are finished with it.
 
     Args:
@@ -147,8 +139,7 @@ class Finished:
     incomplete: str = ""
 
 
-@dataclass(slots=True)
-class Failed:
+class Failed(Struct, gc=False):
     """The answer has failed.
 
     Args:

@@ -14,9 +14,10 @@ from antiphon.json.raw import recompact
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
 from antiphon.v1.item_pb2 import Item
-from antiphon.v1.message_pb2 import Message, Role
+from antiphon.v1.message_pb2 import Role
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
+from antiphon.v1.text_config_pb2 import TextConfig, TextFormat, TextFormatText
 
 T = TypeVar("T")
 
@@ -28,6 +29,9 @@ __all__ = [
     "plain_items",
     "request_context",
 ]
+
+
+_USER: Final = Role.ROLE_USER
 
 
 def check_request(request: CreateResponseRequest, *, store_by_default: bool = True) -> None:
@@ -42,7 +46,7 @@ def check_request(request: CreateResponseRequest, *, store_by_default: bool = Tr
     """
     _check_exclusions(request, store_by_default)
     _check_built(request)
-    if not request.HasField("model"):
+    if not request.model:
         raise _missing("model")
     if request.HasField("previous_response_id"):
         check_id(request.previous_response_id, "previous_response_id")
@@ -98,25 +102,17 @@ def _check_exclusions(request: CreateResponseRequest, store_by_default: bool) ->
 
 def _check_built(request: CreateResponseRequest) -> None:
     """Refuses by name what the API has and this server has not yet; nothing is dropped silently."""
-    for name, key in _NOT_BUILT:
-        if _given(request, name):
-            raise _not_built(key)
+    given: Any = request
+    for name, repeated in _NOT_BUILT:
+        if getattr(given, name) if repeated else given.HasField(name):
+            raise _not_built(name)
 
 
-_NOT_BUILT: Final = (
-    ("agent_id", "agent_id"),
-    ("background_options", "background_options"),
-    ("context_management", "context_management"),
-    ("moderation", "moderation"),
-    ("prompt", "prompt"),
+_NOT_BUILT: Final = tuple(
+    (name, CreateResponseRequest.DESCRIPTOR.fields_by_name[name].is_repeated)
+    for name in ("agent_id", "background_options", "context_management", "moderation", "prompt")
 )
-"""The fields that are refused, and the JSON keys they stand for."""
-
-
-def _given(request: Any, name: str) -> bool:
-    """Whether a field is set, or has an element."""
-    field = request.DESCRIPTOR.fields_by_name[name]
-    return bool(getattr(request, name) if field.is_repeated else request.HasField(name))
+"""The fields that are refused, and whether they are lists."""
 
 
 def _missing(param: str) -> ApiError:
@@ -161,7 +157,12 @@ def input_items(request: CreateResponseRequest) -> Iterator[Item]:
         request: the request. The items are copies.
     """
     if request.WhichOneof("input") == "input_text":
-        yield Item(message=Message(role=Role.ROLE_USER, content_list=_parts(request.input_text)))
+        # Filled in place: messages given to a constructor are copied, level by level.
+        item = Item()
+        message = item.message
+        message.role = _USER
+        message.content_list.parts.add().input_text.text = request.input_text
+        yield item
         return
     yield from plain_items(request.input_list.items)
 
@@ -201,52 +202,40 @@ def new_response(
         created_at: the time, in seconds since 1970.
         store: whether it is kept.
     """
-    response = Response(
-        id=response_id,
-        created_at=created_at,
-        status=(
-            response_pb2.RESPONSE_STATUS_QUEUED
-            if request.background
-            else response_pb2.RESPONSE_STATUS_IN_PROGRESS
-        ),
-        background=request.background,
-        model=request.model,
-        parallel_tool_calls=_or(request, "parallel_tool_calls", True),
-        service_tier="default",
-        store=store,
-        temperature=_or(request, "temperature", 1.0),
-        tool_choice_mode="auto",
-        top_p=_or(request, "top_p", 1.0),
-        truncation=request.truncation or "disabled",
-        metadata=request.metadata,
-        tools=request.tools,
-        top_logprobs=request.top_logprobs,
-    )
-    if request.service_tier not in ("", "auto"):
-        response.service_tier = request.service_tier
-    if request.tool_choice_mode:
-        response.tool_choice_mode = request.tool_choice_mode
-    elif request.HasField("tool_choice_tool"):
-        response.tool_choice_tool.CopyFrom(request.tool_choice_tool)
-    if request.HasField("instructions"):
-        response.instructions_text = request.instructions
-    given: Any = request
-    for name in _ECHOED:
-        if given.HasField(name):
-            setattr(response, name, getattr(given, name))
-    for name in _ECHOED_WHOLE:
-        if given.HasField(name):
-            getattr(response, name).CopyFrom(getattr(given, name))
-    if not response.text.HasField("format"):
-        response.text.format.text.SetInParent()
+    response = Response()
+    response.CopyFrom(_DEFAULTS)
+    response.id = response_id
+    response.created_at = created_at
+    response.store = store
+    if request.background:
+        response.status = response_pb2.RESPONSE_STATUS_QUEUED
+    told: Any = response
+    structured = False
+    # Few of the parameters are set; only those are looked at.
+    for field, value in request.ListFields():
+        name = field.name
+        if name in _ECHOED:
+            setattr(told, name, value)
+        elif name in _ECHOED_WHOLE:
+            getattr(told, name).MergeFrom(value)
+            structured = True
+        elif name == "metadata":
+            response.metadata.update(value)
+        elif name == "instructions":
+            response.instructions_text = value
+        elif name == "service_tier" and value not in ("", "auto"):
+            response.service_tier = value
+    if not response.truncation:
+        response.truncation = _DEFAULTS.truncation
     conversation = conversation_of(request)
     if conversation:
         response.conversation.id = conversation
     if request.HasField("conversation_id"):
         response.conversation_id = conversation
-    _tell_choices(response)
-    redact(response)
-    redact_tool_choice(response)
+    if structured:
+        _tell_choices(response)
+        redact(response)
+        redact_tool_choice(response)
     return response
 
 
@@ -262,17 +251,50 @@ def _tell_choices(response: Response) -> None:
         response.ClearField("access_programs")
 
 
-_ECHOED: Final = (
-    "max_output_tokens",
-    "max_tool_calls",
-    "previous_response_id",
-    "prompt_cache_key",
-    "prompt_cache_retention",
-    "provider_options",
-    "safety_identifier",
-    "user",
+_ECHOED: Final = frozenset(
+    {
+        "background",
+        "max_output_tokens",
+        "max_tool_calls",
+        "model",
+        "parallel_tool_calls",
+        "previous_response_id",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "provider_options",
+        "safety_identifier",
+        "temperature",
+        "tool_choice_mode",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+        "user",
+    }
 )
-_ECHOED_WHOLE: Final = ("access_programs", "image", "prompt_cache_options", "reasoning", "text")
+_ECHOED_WHOLE: Final = frozenset(
+    {
+        "access_programs",
+        "image",
+        "prompt_cache_options",
+        "reasoning",
+        "text",
+        "tool_choice_tool",
+        "tools",
+    }
+)
+_DEFAULTS: Final = Response(
+    background=False,
+    parallel_tool_calls=True,
+    service_tier="default",
+    status=response_pb2.RESPONSE_STATUS_IN_PROGRESS,
+    temperature=1.0,
+    text=TextConfig(format=TextFormat(text=TextFormatText())),
+    tool_choice_mode="auto",
+    top_logprobs=0,
+    top_p=1.0,
+    truncation="disabled",
+)
+"""What a response tells of the parameters that its request leaves out."""
 
 
 def _or(request: Any, name: str, default: T) -> T:

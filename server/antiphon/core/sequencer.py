@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from antiphon.core.errors import MAX_MESSAGE, clamped
@@ -39,7 +39,7 @@ from antiphon.json import check, redact
 from antiphon.v1 import response_pb2
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.item_pb2 import Item
-from antiphon.v1.message_pb2 import Message, Role
+from antiphon.v1.message_pb2 import Role
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.usage_pb2 import ResponseUsage
 
@@ -77,10 +77,15 @@ class Sequencer:
         response: the response as it begins, queued or in progress and without output. It is not
             changed.
         max_event_bytes: the greatest size of a piece of output, in UTF-8 bytes.
+        told: whether there are events at all: nobody reads those of an answer that is given
+            whole.
     """
 
-    def __init__(self, response: Response, max_event_bytes: int = 16 * 1024 * 1024) -> None:
+    def __init__(
+        self, response: Response, max_event_bytes: int = 16 * 1024 * 1024, *, told: bool = True
+    ) -> None:
         self._max_event_bytes = max_event_bytes
+        self._told = told
         self.snapshot = Snapshot(response)
         """The response as it began or, after the end, as it ended."""
         self.events: list[Event] = []
@@ -138,6 +143,49 @@ class Sequencer:
         elif not isinstance(step, Accepted):
             raise BackendFault("a step is of no known kind")
         return None
+
+    def apply_texts(self, steps: Sequence[Step], at: int, most: int) -> int:
+        """Adds the events of text that follows on: what `apply` does, for many steps at once.
+
+        Args:
+            steps: the steps.
+            at: the place of the first one to take.
+            most: the greatest number of steps to take.
+
+        Returns:
+            The place of the first step that is left to `apply`.
+        """
+        end = min(len(steps), at + most)
+        largest = self._max_event_bytes // 4
+        told, add = self._told, self.events.append
+        number = self._next
+        part: TextPart | None = None
+        key = ""
+        try:
+            while at < end:
+                step = steps[at]
+                if step.__class__ is not TextDelta or step.logprobs:
+                    break
+                if part is None or step.key != key:
+                    key = step.key
+                    opened = self._open.get(key)
+                    part = opened.text if opened is not None else None
+                    if part is None:
+                        break
+                text = step.text
+                if text.__class__ is not str or not text or len(text) > largest:
+                    break
+                if not text.isascii():
+                    # A lone surrogate fails here, not in the middle of an encoding later.
+                    text.encode()
+                part.texts.append(text)
+                if told:
+                    add(TextDeltaEvent(number, part, text))
+                    number += 1
+                at += 1
+        finally:
+            self._next = number
+        return at
 
     def current(self) -> Response:
         """Returns the response as it is now, with the output so far."""
@@ -218,6 +266,8 @@ class Sequencer:
         return response
 
     def _lifecycle(self, name: Lifecycle) -> None:
+        if not self._told:
+            return
         self.events.append(LifecycleEvent(self._next, name, self.snapshot))
         self._next += 1
 
@@ -225,7 +275,7 @@ class Sequencer:
         for message in messages:
             message.sequence_number = self._next
             self._next += 1
-            self.events.append(MessageEvent(message))
+            self.events.append(MessageEvent(message.sequence_number, message))
 
     def _text(self, step: TextDelta) -> None:
         """Adds text to a message; most steps are this one."""
@@ -244,9 +294,7 @@ class Sequencer:
         if step.logprobs:
             self._text_with_logprobs(step, part)
         elif text:
-            part.texts.append(text)
-            self.events.append(TextDeltaEvent(self._next, part, text))
-            self._next += 1
+            self._delta(part, text)
 
     def _text_with_logprobs(self, step: TextDelta, part: TextPart) -> None:
         for logprob in step.logprobs:
@@ -258,7 +306,8 @@ class Sequencer:
             raise _too_large()
         part.texts.append(told.delta)
         part.logprobs.extend(step.logprobs)
-        self._tell([message])
+        if self._told:
+            self._tell([message])
 
     def _input(self, step: InputDelta) -> None:
         opened = self._opened(step.key)
@@ -283,7 +332,11 @@ class Sequencer:
             raise _too_large()
         part = self._part(opened, kind, index)
         if text:
-            part.texts.append(text)
+            self._delta(part, text)
+
+    def _delta(self, part: TextPart, text: str) -> None:
+        part.texts.append(text)
+        if self._told:
             self.events.append(TextDeltaEvent(self._next, part, text))
             self._next += 1
 
@@ -302,7 +355,11 @@ class Sequencer:
         return opened
 
     def _add_message(self, key: str) -> OpenItem:
-        return self._add(Item(message=Message(role=Role.ROLE_ASSISTANT)), key)
+        item = Item()
+        item.message.role = Role.ROLE_ASSISTANT
+        return self._enter(
+            OpenItem(len(self._output), item, self.snapshot.response.id, told=self._told), key
+        )
 
     def _add(self, item: Item, key: str) -> OpenItem:
         if key in self._open:
@@ -311,10 +368,13 @@ class Sequencer:
             raise _too_large()
         # A backend may give the tools of its request back as those that it found.
         redact(item)
-        opened = OpenItem(len(self._output), item, self.snapshot.response.id)
+        opened = OpenItem(len(self._output), item, self.snapshot.response.id, told=self._told)
         check(item)
+        return self._enter(opened, key)
+
+    def _enter(self, opened: OpenItem, key: str) -> OpenItem:
         self._open[key] = opened
-        self._output.append(item)
+        self._output.append(opened.item)
         self._tell(opened.begin())
         return opened
 

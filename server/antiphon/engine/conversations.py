@@ -178,11 +178,16 @@ def item_page(items: Sequence[Item], ids: Sequence[str], *, has_more: bool) -> I
     )
 
 
-def conversation_not_found(conversation_id: str) -> ApiError:
-    """Returns the error of a conversation that is not there, or is another scope's."""
+def conversation_not_found(conversation_id: str, param: str = "conversation_id") -> ApiError:
+    """Returns the error of a conversation that is not there, or is another scope's.
+
+    Args:
+        conversation_id: its id.
+        param: the parameter that named it.
+    """
     # The id has passed the check of its form, so that it is safe to repeat.
     message = f"Conversation with id '{conversation_id}' not found."
-    return ApiError(ErrorKind.NOT_FOUND, message, "conversation_id")
+    return ApiError(ErrorKind.NOT_FOUND, message, param)
 
 
 def _item_not_found(item_id: str) -> ApiError:

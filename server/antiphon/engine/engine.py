@@ -154,7 +154,7 @@ class Engine:
         if conversation_id:
             incarnation = await self._store.conversation_incarnation(scope, conversation_id)
             if not incarnation:
-                raise conversation_not_found(conversation_id)
+                raise _no_conversation(request, conversation_id)
         job = self._job(scope, request, parent, conversation_id, incarnation)
         await self._resolve(job)
         # Asked after the last wait: what starts from here on, `close` sees.
@@ -347,6 +347,7 @@ class Engine:
             turn=turn,
             max_seconds=self._options.max_run_seconds,
             max_event_bytes=self._options.max_event_bytes,
+            told=job.request.stream,
             clock=self._clock,
         )
 
@@ -358,9 +359,9 @@ class Engine:
 
     async def _prepare_conversation(self, job: _Job) -> Call:
         """Reads the conversation when it is the run's turn: what ran before is in it."""
-        state = await self._conversation(job.scope, job.conversation_id)
-        if state.incarnation != job.incarnation:
-            raise conversation_not_found(job.conversation_id)
+        state = await self._store.find_conversation(job.scope, job.conversation_id)
+        if state is None or state.incarnation != job.incarnation:
+            raise _no_conversation(job.request, job.conversation_id)
         _check_ids(job, state)
         calls = [Item.FromString(item.data) for item in state.items if item.calls]
         check_calls(job.items, open_calls(calls))
@@ -455,7 +456,9 @@ class Engine:
     async def _items_of(self, job: _Job, owner: str) -> dict[str, Item]:
         """Reads the items of a response by their ids, or those of the history if it is ""."""
         if not owner and job.conversation_id:
-            state = await self._conversation(job.scope, job.conversation_id)
+            state = await self._store.find_conversation(job.scope, job.conversation_id)
+            if state is None:
+                raise _no_conversation(job.request, job.conversation_id)
             return {item.id: Item.FromString(item.data) for item in state.items}
         turn = await self._store.find(job.scope, owner) if owner else job.parent
         if turn is None:
@@ -495,12 +498,6 @@ class Engine:
             )
         return parent
 
-    async def _conversation(self, scope: Scope, conversation_id: str) -> ConversationState:
-        state = await self._store.find_conversation(scope, conversation_id)
-        if state is None:
-            raise conversation_not_found(conversation_id)
-        return state
-
     async def _context(self, scope: Scope, turn: Turn) -> Sequence[Item]:
         """Reads the items that a response was made from, each with its id."""
         if not turn.conversation_id:
@@ -536,6 +533,12 @@ def _check_ids(job: _Job, state: ConversationState) -> None:
         if known.setdefault(item.id, item.data) != item.data:
             message = f"'input[{index}].id' is the id of another item of the conversation."
             raise ApiError(ErrorKind.ALREADY_EXISTS, message, f"input[{index}].id")
+
+
+def _no_conversation(request: CreateResponseRequest, conversation_id: str) -> ApiError:
+    """Returns the error of a request that names a conversation which is not there."""
+    named = "conversation_id" if request.HasField("conversation_id") else "conversation"
+    return conversation_not_found(conversation_id, named)
 
 
 def _not_found(response_id: str) -> ApiError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from antiphon.core.event import Event, StoredEvent
+from antiphon.core.event import Event, stored_event
 
 if TYPE_CHECKING:
     from antiphon.engine.run import Run
@@ -105,7 +105,7 @@ class Replay:
         """Returns the next events at once; see `EventReader`."""
         events = self._events[self._position : self._position + _BATCH_EVENTS]
         self._position += len(events)
-        return [StoredEvent(data) for data in events]
+        return [stored_event(data) for data in events]
 
     @property
     def at_end(self) -> bool:

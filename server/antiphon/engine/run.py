@@ -22,7 +22,7 @@ from antiphon.v1.response_pb2 import Response
 
 __all__ = ["CANCELLED", "Keeping", "Run"]
 
-_TURN_EVENTS: Final = 32
+_TURN_EVENTS: Final = 128
 """Steps after which a run gives the loop a turn."""
 _TURN_SECONDS: Final = 0.001
 """Time after which a run gives the loop a turn."""
@@ -71,6 +71,7 @@ class Run:
         turn: held from before `prepare` to the end: what lets one run at a time have its turn.
         max_seconds: how long the run may take.
         max_event_bytes: the greatest size of a piece of the backend's output.
+        told: whether there are events, for a client that follows the run or replays it.
         clock: tells the time, in seconds since 1970.
     """
 
@@ -84,6 +85,7 @@ class Run:
         turn: AbstractAsyncContextManager[object] | None = None,
         max_seconds: float,
         max_event_bytes: int,
+        told: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         loop = asyncio.get_running_loop()
@@ -96,20 +98,24 @@ class Run:
         self._turn = turn if turn is not None else nullcontext()
         self._max_seconds = max_seconds
         self._clock = clock
-        self._sequencer = Sequencer(response, max_event_bytes)
+        self._sequencer = Sequencer(response, max_event_bytes, told=told)
         self._log = self._sequencer.events
         self._trimmed = 0
         self._stored = 0
         self._readers: list[Reader] = []
         self._waiters: list[asyncio.Future[bool]] = []
-        self._beginning: asyncio.Task[None] | None = None
+        self._beginning: asyncio.Future[None] | None = None
+        self._not_begun: Exception | None = None
         self._begun = False
-        self._accepted: asyncio.Future[None] = loop.create_future()
-        # Nobody asks for the error of a run whose client left before it was accepted.
-        self._accepted.add_done_callback(lambda done: done.exception())
-        self._result: asyncio.Future[Snapshot] = loop.create_future()
+        # Done when the answer begins, or with why it does not. Only `start` waits for it.
+        self._accepted: asyncio.Future[Exception | None] = loop.create_future()
+        self._ended: Snapshot | None = None
+        self._ended_waiters: list[asyncio.Future[None]] = []
         self._over: asyncio.Future[None] = loop.create_future()
+        self._when_over: Callable[[], object] | None = None
+        self._limit: asyncio.TimerHandle | None = None
         self._driver: asyncio.Task[None] | None = None
+        self._driver_begins = False
         self._ender: asyncio.Task[None] | None = None
         self._ending = False
         self.client: Reader | None = None
@@ -127,23 +133,26 @@ class Run:
             ApiError: the backend refused; nothing was stored.
         """
         loop = asyncio.get_running_loop()
-        self._over.add_done_callback(lambda _: when_over())
-        limit = loop.call_later(self._max_seconds, self.stop, _TOO_LONG)
-        self._over.add_done_callback(lambda _: limit.cancel())
+        self._when_over = when_over
+        self._limit = loop.call_later(self._max_seconds, self.stop, _TOO_LONG)
+        timer = None
         if self.background:
             self._driver = loop.create_task(self._begin_and_drive())
-            # A client that leaves meanwhile changes nothing: what it asked for is being stored.
-            await asyncio.shield(self._accepted)
-            return
-        self._driver = loop.create_task(self._drive())
-        timer = loop.call_later(accept_seconds, self._begin_unaccepted)
+        else:
+            self._driver = loop.create_task(self._drive())
+            timer = loop.call_later(accept_seconds, self._begin_unaccepted)
         try:
-            await asyncio.shield(self._accepted)
+            refusal = await self._accepted
         except asyncio.CancelledError:
-            self.cancel()
+            # What a client asked for in the background is done, though it leaves meanwhile.
+            if not self.background:
+                self.cancel()
             raise
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
+        if refusal is not None:
+            raise refusal
 
     @property
     def ending(self) -> bool:
@@ -158,12 +167,15 @@ class Run:
                 self._ending = True
                 await self._end(_BROKEN, error)
             return
-        await self._drive()
+        # The client that is waiting is told first, of a response that has only begun.
+        await asyncio.sleep(0)
+        if not self._ending:
+            await self._drive()
 
     async def result(self) -> Snapshot:
         """Waits for the final response; a client that stops waiting stops its run."""
         try:
-            return await asyncio.shield(self._result)
+            return await self.ended()
         except asyncio.CancelledError:
             if not self.background:
                 self.cancel()
@@ -171,7 +183,12 @@ class Run:
 
     async def ended(self) -> Snapshot:
         """Waits for the final response, whoever stopped the run."""
-        return await asyncio.shield(self._result)
+        if self._ended is None:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._ended_waiters.append(waiter)
+            await waiter
+        assert self._ended is not None
+        return self._ended
 
     def current(self) -> Response:
         """Returns the response as it is now."""
@@ -192,7 +209,8 @@ class Run:
         if self._ending:
             return
         self._ending = True
-        if self._driver is not None:
+        # While it stores the beginning, the driver is left alone: it looks at the end afterwards.
+        if self._driver is not None and not self._driver_begins:
             self._driver.cancel()
         self._ender = asyncio.get_running_loop().create_task(self._end(end, None))
 
@@ -262,7 +280,7 @@ class Run:
             _log.exception("backend failed when it was closed", response_id=self.response_id)
 
     async def _read(self, steps: AsyncIterator[Sequence[Step]]) -> Finished | Failed:
-        apply = self._sequencer.apply
+        apply, apply_texts = self._sequencer.apply, self._sequencer.apply_texts
         taken = 0
         since = time.perf_counter()
         accepted = False
@@ -274,12 +292,19 @@ class Run:
                 accepted = True
                 if not self._begun:
                     await self._begin()
+                    if self.ending:
+                        break
                 self._sequencer.progress()
-            for step in batch:
-                end = apply(step)
-                if end is not None:
-                    return end
-                taken += 1
+            at = 0
+            while at < len(batch):
+                after = apply_texts(batch, at, _TURN_EVENTS - taken)
+                if after == at:
+                    end = apply(batch[at])
+                    if end is not None:
+                        return end
+                    after += 1
+                taken += after - at
+                at = after
                 if taken >= _TURN_EVENTS:
                     await self._publish()
                     await asyncio.sleep(0)
@@ -302,7 +327,9 @@ class Run:
         """Begins the answer although the backend has not accepted yet."""
         if self._ending:
             return
-        self._open().add_done_callback(self._stop_unopened)
+        if self._beginning is None:
+            opening = asyncio.get_running_loop().create_task(self._open())
+            opening.add_done_callback(self._stop_unopened)
 
     def _stop_unopened(self, opening: asyncio.Task[None]) -> None:
         """Stops a run whose answer could not begin: its backend may be silent for long."""
@@ -310,38 +337,57 @@ class Run:
             self.cancel()
 
     async def _begin(self) -> None:
-        await asyncio.shield(self._open())
-
-    def _open(self) -> asyncio.Task[None]:
         """Begins the answer, once however often it is asked for."""
         if self._beginning is None:
-            self._beginning = asyncio.ensure_future(self._store_and_open())
-        return self._beginning
+            self._driver_begins = True
+            try:
+                await self._open()
+            finally:
+                self._driver_begins = False
+        else:
+            await asyncio.shield(self._beginning)
+            if self._not_begun is not None:
+                raise self._not_begun
 
-    async def _store_and_open(self) -> None:
-        if self._keeping is not None:
-            await self._keeping.begin()
-        self._begun = True
-        self._sequencer.begin()
-        await self._publish()
-        if not self._accepted.done():
-            self._accepted.set_result(None)
+    async def _open(self) -> None:
+        """Stores the beginning and tells of it; whoever ends the run waits for that."""
+        self._beginning = asyncio.get_running_loop().create_future()
+        try:
+            if self._keeping is not None:
+                await self._keeping.begin()
+            self._begun = True
+            self._sequencer.begin()
+            await self._publish()
+            if not self._accepted.done():
+                self._accepted.set_result(None)
+        except Exception as error:
+            self._not_begun = error
+            raise
+        finally:
+            self._beginning.set_result(None)
 
-    async def _end(self, end: End, refusal: BaseException | None) -> None:
+    async def _end(self, end: End, refusal: Exception | None) -> None:
         """Gives the run its end: stores the final response, then tells of it."""
         try:
-            if self._beginning is not None:
+            if self._beginning is not None and not self._beginning.done():
                 # The turn may be on its way into the store: what is begun has to be ended too.
                 await asyncio.wait([self._beginning])
-                refusal = refusal or self._beginning.exception()
             if self._begun:
                 await self._store_and_tell(end)
             elif not self._accepted.done():
                 stopped = ApiError(ErrorKind.UNAVAILABLE, "The request was stopped.")
-                self._accepted.set_exception(refusal or stopped)
+                self._accepted.set_result(refusal or self._not_begun or stopped)
         finally:
-            if not self._over.done():
-                self._over.set_result(None)
+            self._close_run()
+
+    def _close_run(self) -> None:
+        if self._over.done():
+            return
+        self._over.set_result(None)
+        if self._limit is not None:
+            self._limit.cancel()
+        if self._when_over is not None:
+            self._when_over()
 
     async def _store_and_tell(self, end: End) -> None:
         sequencer = self._sequencer
@@ -358,7 +404,10 @@ class Run:
             _log.exception("response not stored", response_id=self.response_id)
             await self._store_failure(response)
         sequencer.end(response)
-        self._result.set_result(sequencer.snapshot)
+        self._ended = sequencer.snapshot
+        for waiter in self._ended_waiters:
+            if not waiter.done():
+                waiter.set_result(None)
         await self._publish()
 
     async def _store_failure(self, response: Response) -> None:

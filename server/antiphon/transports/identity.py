@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.keys import hash_key
@@ -16,8 +15,7 @@ __all__ = ["Gate", "Pass"]
 _LONGEST: Final = 128
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Pass(NamedTuple):
     """What a call may do.
 
     Args:
@@ -63,7 +61,11 @@ class Gate:
         """
         project = self._project(headers) if self._keys else ""
         rate = self._limiter.take(project) if self._limiter is not None else None
-        user = next((headers[name] for name in self._user_headers if headers.get(name)), "")
+        user = ""
+        for name in self._user_headers:
+            user = headers.get(name, "")
+            if user:
+                break
         chat = headers.get(self._chat_header, "")
         return Pass(Scope(project, _short(user), _short(chat)), rate)
 

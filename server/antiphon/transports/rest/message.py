@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from antiphon.core.errors import ApiError
+from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.json import encode
 
 __all__ = ["JSON", "RestReply", "RestRequest", "error_reply"]
@@ -55,4 +55,7 @@ def error_reply(error: ApiError) -> RestReply:
     headers = dict(error.headers)
     if error.retry_after is not None:
         headers["retry-after"] = str(error.retry_after)
+    if error.kind is ErrorKind.NOT_BUILT:
+        # The official SDKs ask again after any 5xx that does not say this.
+        headers["x-should-retry"] = "false"
     return RestReply(error.kind.value.http, JSON, encode(error.body).encode(), headers)

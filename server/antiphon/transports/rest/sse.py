@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from json.encoder import encode_basestring as basic_quote
 from typing import Final
 
 from antiphon.core.event import Event, LifecycleEvent, Snapshot, TextDeltaEvent, TextPart
@@ -65,7 +66,7 @@ async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenera
             events = await reader.read(seconds)
             seconds = keep_alive_seconds
             if events:
-                text = "".join(map(_frame, events))
+                text = _frames(events)
                 # The end goes out with the terminal event: one write less for every stream.
                 last = reader.at_end
                 yield text.encode() + DONE if last else text.encode()
@@ -80,8 +81,24 @@ async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenera
         reader.close()
 
 
-def _frame(event: Event) -> str:
-    return f"event: {event.type}\ndata: {event_json(event)}\n\n"
+def _frames(events: Sequence[Event]) -> str:
+    """Returns events as frames."""
+    pieces: list[str] = []
+    for event in events:
+        text = event.frame
+        if text is None:
+            if event.__class__ is TextDeltaEvent:
+                # Most events are deltas: what `event_json` does, without its calls.
+                part = event.part
+                head, middle, tail = part.frame or _text_delta_frame(part)
+                delta = event.delta
+                quoted = basic_quote(delta) if delta.isascii() else quote(delta)
+                text = event.frame = f"{head}{event.sequence_number}{middle}{quoted}{tail}"
+                pieces.append(f"event: {part.type}\ndata: {text}\n\n")
+                continue
+            text = event_json(event)
+        pieces.append(f"event: {event.type}\ndata: {text}\n\n")
+    return "".join(pieces)
 
 
 def event_json(event: Event) -> str:
@@ -116,10 +133,7 @@ def snapshot_json(snapshot: Snapshot) -> str:
 
 
 def _text_delta(event: TextDeltaEvent) -> str:
-    around = event.part.frame
-    if around is None:
-        around = event.part.frame = _text_delta_frame(event.part)
-    head, middle, tail = around
+    head, middle, tail = event.part.frame or _text_delta_frame(event.part)
     return f"{head}{event.sequence_number}{middle}{quote(event.delta)}{tail}"
 
 
@@ -130,4 +144,5 @@ def _text_delta_frame(part: TextPart) -> tuple[str, str, str]:
         '"sequence_number":0'
     )
     middle, delta, tail = rest.partition('"delta":""')
-    return head + number[:-1], middle + delta[:-2], tail
+    part.frame = head + number[:-1], middle + delta[:-2], tail
+    return part.frame

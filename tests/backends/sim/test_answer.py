@@ -18,8 +18,8 @@ async def answer(*texts: str, before: Sequence[Item] = ()) -> str:
 
 
 async def test_a_call_is_accepted_before_anything_is_written() -> None:
-    batches = SimBackend().respond(a_call("hi"))
-    assert await anext(batches) == [Accepted()]
+    first, *_ = await steps_of(SimBackend(), a_call("hi"))
+    assert first == Accepted()
 
 
 async def test_an_answer_comes_word_by_word_and_ends_with_its_usage() -> None:

@@ -1,0 +1,215 @@
+"""The worker: makes documents in a process of its own.
+
+A schema can keep a validator busy for years, and no thread can be stopped; a process can. What it
+needs is bounded by its system: processor time for each job, and memory.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import sys
+from decimal import Decimal
+from random import Random
+from typing import Any, BinaryIO, Final
+
+import jsonschema_rs
+import msgspec
+
+from antiphon.backends.documents.job import MAX_SCHEMA, Answer, Job
+from antiphon.backends.documents.order import ordered, pointed, ranks
+from antiphon.backends.documents.problem import Problem, SchemaProblem
+from antiphon.backends.documents.values import ValueMaker
+
+__all__ = ["document", "main"]
+
+CPU_SECONDS: Final = 2.0
+"""How long a job may keep the processor busy before the system ends the worker."""
+_MAX_MEMORY: Final = 2 << 30
+"""The largest address space of a worker, in bytes."""
+_TRIES: Final = 12
+"""How many documents are made at most until one is valid."""
+_MAX_PATHS: Final = 50_000
+"""In how many ways one value may be led through a schema."""
+_DIALECTS: Final = ("draft-04", "draft-06", "draft-07", "2019-09", "2020-12")
+
+_parse = msgspec.json.Decoder(float_hook=Decimal).decode
+_print = msgspec.json.Encoder(decimal_format="number").encode
+_reread = msgspec.json.Decoder().decode
+_OPTIONS: Final = jsonschema_rs.FancyRegexOptions(
+    backtrack_limit=20_000, size_limit=1 << 20, dfa_size_limit=1 << 20
+)
+
+
+def document(job: Job) -> str:
+    """Returns a document that fits a schema, and was validated.
+
+    Args:
+        job: what is asked.
+
+    Raises:
+        SchemaProblem: the schema is invalid, nothing fits it, or it takes too much to see.
+    """
+    if len(job.schema) > MAX_SCHEMA:
+        raise SchemaProblem(Problem.TOO_COMPLEX)
+    schema = _dialected(_parse(job.schema))
+    _check_paths(schema)
+    valid = _validator(schema)
+    if job.check:
+        return ""
+    # What cannot be made from the canonical form can be from the schema itself, now and then.
+    for root in (_canonical(schema, objects=job.object), schema):
+        made = _made(root, schema, valid, job)
+        if made:
+            return made
+    raise SchemaProblem(Problem.NOT_FOUND)
+
+
+def _made(root: Any, schema: Any, valid: jsonschema_rs.Validator, job: Job) -> str:
+    """Returns a document that is valid, or "" if none was found."""
+    maker = ValueMaker(
+        root,
+        Random(job.seed),  # noqa: S311 - the same job has the same answer
+        words=job.words,
+        spoken=job.spoken,
+        ranks=ranks(schema),
+        fits=_Fitness(root),
+    )
+    for _ in range(_TRIES):
+        try:
+            text = _print(ordered(maker.make(), schema))
+        except SchemaProblem as error:
+            if error.problem is Problem.NOT_FOUND:
+                continue
+            raise
+        value = _reread(text)
+        if valid.is_valid(value) and (not job.object or isinstance(value, dict)):
+            return text.decode()
+    return ""
+
+
+class _Fitness:
+    """Tells whether a value fits a part of a schema."""
+
+    def __init__(self, root: Any) -> None:
+        self._shared = (
+            {key: root[key] for key in ("$schema", "$defs", "definitions") if key in root}
+            if isinstance(root, dict)
+            else {}
+        )
+        self._known: dict[int, tuple[Any, jsonschema_rs.Validator]] = {}
+
+    def __call__(self, node: Any, value: Any) -> bool:
+        # The node is kept, so that its identity stays its own.
+        known = self._known.get(id(node))
+        if known is None:
+            try:
+                made = _validator({**self._shared, **node} if isinstance(node, dict) else node)
+            except SchemaProblem:
+                # A reference to the whole: it is seen to at the end.
+                return True
+            known = self._known[id(node)] = (node, made)
+        return known[1].is_valid(value)
+
+
+def _dialected(schema: Any) -> Any:
+    """Takes out a dialect that is not known: the schema is then of the newest one."""
+    if isinstance(schema, dict):
+        dialect = schema.get("$schema")
+        if dialect is not None and not any(each in str(dialect) for each in _DIALECTS):
+            return {key: value for key, value in schema.items() if key != "$schema"}
+    return schema
+
+
+def _validator(schema: Any) -> jsonschema_rs.Validator:
+    try:
+        return jsonschema_rs.validator_for(
+            schema, validate_formats=True, offline=True, pattern_options=_OPTIONS
+        )
+    except (ValueError, jsonschema_rs.ReferencingError):
+        raise SchemaProblem(Problem.INVALID) from None
+
+
+def _canonical(schema: Any, *, objects: bool) -> Any:
+    """Returns the canonical form of a schema, or the schema itself if it has none."""
+    try:
+        canonical = _canonicalized(schema)
+        if objects:
+            canonical = canonical.intersect(_canonicalized({"type": "object"}))
+        return canonical.to_json_schema()
+    except (ValueError, jsonschema_rs.canonical.CanonicalizationError):
+        return schema
+
+
+def _canonicalized(schema: Any) -> jsonschema_rs.CanonicalSchema:
+    return jsonschema_rs.canonicalize(
+        schema, validate_formats=True, offline=True, pattern_options=_OPTIONS
+    )
+
+
+def _check_paths(root: Any) -> None:
+    """Refuses a schema that leads one value through too many others, by references that branch."""
+    known: dict[int, int] = {}
+
+    def paths(node: Any, depth: int) -> int:
+        if not isinstance(node, dict) or depth > 200:
+            return 1
+        found = known.get(id(node))
+        if found is None:
+            # Until it is known, a schema that leads back to itself counts once.
+            known[id(node)] = 1
+            found = 1
+            for key in ("allOf", "anyOf", "oneOf"):
+                branches = node.get(key)
+                if isinstance(branches, list):
+                    found += sum(paths(branch, depth + 1) for branch in branches)
+            for key in ("not", "if", "then", "else"):
+                found += paths(node[key], depth + 1) if key in node else 0
+            reference = node.get("$ref")
+            if isinstance(reference, str):
+                found += paths(pointed(reference, root), depth + 1)
+            known[id(node)] = min(found, _MAX_PATHS + 1)
+        return found
+
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if paths(node, 0) > _MAX_PATHS:
+            raise SchemaProblem(Problem.TOO_COMPLEX)
+        if isinstance(node, dict):
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+
+
+def main(jobs: BinaryIO, answers: BinaryIO) -> None:
+    """Does jobs until there are no more.
+
+    Args:
+        jobs: where they come from, each after its size in four bytes.
+        answers: where the answers go, in the same way.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
+    # An interrupt at a terminal is for the server, which then closes the jobs.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setrecursionlimit(4000)
+    decode = msgspec.msgpack.Decoder(Job).decode
+    encode = msgspec.msgpack.Encoder().encode
+    while size := int.from_bytes(jobs.read(4)):
+        job = decode(jobs.read(size))
+        # The system ends the process when the time is up, whatever it does.
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+        reply = encode(_answer(job))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        answers.write(len(reply).to_bytes(4) + reply)
+        answers.flush()
+
+
+def _answer(job: Job) -> Answer:
+    try:
+        return Answer(document(job))
+    except SchemaProblem as error:
+        return Answer(problem=error.problem.name)
+    except Exception:  # noqa: BLE001 - whatever a schema breaks is the schema's fault
+        return Answer(problem=Problem.TOO_COMPLEX.name)
