@@ -20,6 +20,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.transports.rest.message import RestReply, RestRequest, error_reply
+from antiphon.transports.rest.sse import HEADERS
 from antiphon.transports.rest.surface import RestSurface
 from antiphon.v1 import rest_service_pb2
 
@@ -115,7 +116,8 @@ async def _handle(surface: RestSurface, request: RestRequest) -> RestReply:
 
 
 async def _send_headers(reply: RestReply, context: Context) -> None:
-    headers = list(reply.headers.items())
+    # Those of event streams are added by the gateway, which saves each stream a round.
+    headers = [] if reply.headers is HEADERS else list(reply.headers.items())
     if reply.status != 200:
         headers.append((STATUS_HEADER, str(reply.status)))
     if headers:
