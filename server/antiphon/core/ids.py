@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from typing import Final
 
 from antiphon.core.errors import ApiError, ErrorKind
@@ -55,7 +55,7 @@ def new_id(prefix: str) -> str:
     Args:
         prefix: what the id is of, such as `resp` or `msg`.
     """
-    return f"{prefix}_{secrets.token_hex(16)}"
+    return f"{prefix}_{os.urandom(16).hex()}"
 
 
 def prefix_of(kind: str) -> str:

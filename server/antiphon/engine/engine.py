@@ -403,6 +403,9 @@ class Engine:
             )
             await store.finish(scope, response_id, end)
 
+        if not job.replayable:
+            return Keeping(begin, finish)
+
         async def append(events: Sequence[Event], last: bool) -> None:
             data = [event.message.SerializeToString() for event in events]
             await store.append_events(scope, response_id, data, last=last)
@@ -410,8 +413,6 @@ class Engine:
         async def read(start: int) -> Sequence[bytes] | None:
             return await store.read_events(scope, response_id, start)
 
-        if not job.replayable:
-            return Keeping(begin, finish)
         return Keeping(begin, finish, append, read)
 
     def _take_place(self, project: str) -> None:

@@ -6,8 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -43,8 +42,7 @@ End = Finished | Failed | None
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Keeping:
+class Keeping(NamedTuple):
     """How a run is stored.
 
     Args:
@@ -134,13 +132,10 @@ class Run:
         """
         loop = asyncio.get_running_loop()
         self._when_over = when_over
-        self._limit = loop.call_later(self._max_seconds, self.stop, _TOO_LONG)
-        timer = None
-        if self.background:
-            self._driver = loop.create_task(self._begin_and_drive())
-        else:
-            self._driver = loop.create_task(self._drive())
-            timer = loop.call_later(accept_seconds, self._begin_unaccepted)
+        drive = self._begin_and_drive if self.background else self._drive
+        self._driver = loop.create_task(drive())
+        # After the driver's first turn: many a run needs no more.
+        loop.call_soon(self._set_timers, accept_seconds)
         try:
             refusal = await self._accepted
         except asyncio.CancelledError:
@@ -148,11 +143,17 @@ class Run:
             if not self.background:
                 self.cancel()
             raise
-        finally:
-            if timer is not None:
-                timer.cancel()
         if refusal is not None:
             raise refusal
+
+    def _set_timers(self, accept_seconds: float) -> None:
+        if self._over.done():
+            return
+        loop = asyncio.get_running_loop()
+        self._limit = loop.call_later(self._max_seconds, self.stop, _TOO_LONG)
+        if not self.background and not self._accepted.done():
+            timer = loop.call_later(accept_seconds, self._begin_unaccepted)
+            self._accepted.add_done_callback(lambda _: timer.cancel())
 
     @property
     def ending(self) -> bool:

@@ -126,7 +126,8 @@ async def _send_headers(reply: RestReply, context: Context) -> None:
 
 async def _send(reply: RestReply, context: Context) -> None:
     if isinstance(reply.body, bytes):
-        await _send_headers(reply, context)
+        if reply.headers or reply.status != 200:
+            await _send_headers(reply, context)
         await context.write(HttpBody(content_type=reply.content_type, data=reply.body))
         return
     write = context.write
