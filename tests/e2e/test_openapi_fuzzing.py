@@ -22,6 +22,7 @@ CHECKS = [
     response_schema_conformance,
     status_code_conformance,
 ]
+SCHEMA = response_schema_conformance
 NOT_BUILT = 501
 CREATE = "POST /v1/responses"
 ELSEWHERE = {
@@ -66,7 +67,12 @@ def test_what_is_promised_is_kept(server: Server) -> None:
     statuses: Counter[tuple[str, int]] = Counter()
     for operation in operations:
 
-        @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(
+            max_examples=12,
+            deadline=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+        )
         @given(operation.as_strategy())
         def keep(case: Any) -> None:
             if not known(case.body):
@@ -81,7 +87,10 @@ def test_what_is_promised_is_kept(server: Server) -> None:
                 assert error["param"] is not None
                 assert "not built" in error["message"]
                 return
-            case.validate_response(response, checks=CHECKS)
+            # OpenAPI 3.1 says of a stream that it is a text; the check would take each event of it.
+            streamed = response.headers["content-type"][0].startswith("text/event-stream")
+            checks = [each for each in CHECKS if not (streamed and each is SCHEMA)]
+            case.validate_response(response, checks=checks)
 
         keep()
     # Not everything was refused: the document says enough to be answered by.
