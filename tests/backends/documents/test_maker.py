@@ -99,6 +99,14 @@ async def test_what_is_asked_several_times_at_once_is_remembered_once(
     assert maker.kept_characters == len(CITY) + len(found[0])
 
 
+async def test_a_given_document_is_remembered_with_its_length(maker: DocumentMaker) -> None:
+    given = '{ "city": "Rome" }'
+    assert await maker.make(Job(CITY, given=given)) == given
+    assert await maker.make(Job(CITY, words=("Paris",), given="[]")) == '{"city":"Paris"}'
+    made = len('{"city":"Paris"}')
+    assert maker.kept_characters == (len(CITY) + 2 * len(given)) + (len(CITY) + len("[]") + made)
+
+
 async def test_a_schema_that_is_too_large_is_not_sent(maker: DocumentMaker) -> None:
     assert await problem_of(maker, json.dumps({"$comment": "x" * 300_000})) is Problem.TOO_COMPLEX
     assert maker.idle == 0

@@ -1,9 +1,12 @@
 import json
+from typing import Any, Final
 
 import jsonschema
 import pytest
 
+from antiphon.backends.documents.job import MAX_SCHEMA
 from antiphon.core.errors import ApiError
+from antiphon.core.output import Finished
 from tests.backends.sim.asking import WEATHER, ask, text_config
 
 PERSON = {
@@ -84,10 +87,50 @@ async def test_an_object_that_is_repeated_is_the_answer_itself(said: str, told: 
     assert answer.text == told
 
 
+NOTED: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "note": {"type": "string", "maxLength": 9}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("said", ['{"a":1}', '{ "note": "Zoë",\n  "a": 18446744073709551617 }'])
+async def test_a_document_that_is_repeated_and_fits_is_the_answer_itself(said: str) -> None:
+    answer = await ask(f"Be slow: 0 ms\nRepeat exactly: {said}", text=text_config(NOTED))
+    assert answer.text == said
+    assert isinstance(answer.end, Finished)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"a":"1"}',
+        '{"a":1,"b":2}',
+        '{"a":1} ok',
+        "{",
+        "",
+        "[1]",
+        "9" * 5_000,
+        '{"a":1e999}',
+        "[" * 100_000,
+        # Longer than anything that is worked on.
+        f'{{"a":1{" " * MAX_SCHEMA}}}',
+    ],
+    ids=lambda said: said[:12],
+)
+async def test_what_is_repeated_and_does_not_fit_is_not_the_answer(said: str) -> None:
+    answer = await ask(f"Repeat exactly: {said}", text=text_config(NOTED))
+    assert answer.text != said
+    jsonschema.validate(json.loads(answer.text), NOTED)
+
+
 async def test_a_document_can_be_cut_short() -> None:
-    answer = await ask("A person", text=text_config(PERSON), max_output_tokens=2)
-    assert len(answer.text) == 8
-    whole = await ask("A person", text=text_config(PERSON))
+    text = {"type": "string", "minLength": 99}
+    long = {"type": "object", "properties": {"text": text}, "required": ["text"]}
+    answer = await ask("A person", text=text_config(long), max_output_tokens=16)
+    assert len(answer.text) == 64
+    whole = await ask("A person", text=text_config(long))
     assert whole.text.startswith(answer.text)
 
 

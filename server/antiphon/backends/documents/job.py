@@ -22,6 +22,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
         spoken: all that was said, in lower case, to choose among given values by.
         object: whether it has to be an object.
         check: whether the schema alone is looked at, and no document made.
+        given: a text that is the document if it fits; another one is made if it does not.
     """
 
     schema: str
@@ -30,6 +31,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     spoken: tuple[str, ...] = ()
     object: bool = False
     check: bool = False
+    given: str = ""
 
 
 class Answer(msgspec.Struct, array_like=True):

@@ -62,7 +62,7 @@ class DocumentMaker:
 
     @property
     def kept_characters(self) -> int:
-        """How long the schemas and the answers are that are remembered."""
+        """How long the schemas, the given texts and the answers are that are remembered."""
         return self._size
 
     async def make(self, job: Job) -> str:
@@ -112,10 +112,10 @@ class DocumentMaker:
             # It was asked for several times at once.
             return
         self._kept[job] = answer
-        self._size += len(job.schema) + len(answer.text)
+        self._size += _length(job, answer)
         while len(self._kept) > self._most_kept or self._size > _KEPT_CHARACTERS:
             old, gone = self._kept.popitem(last=False)
-            self._size -= len(old.schema) + len(gone.text)
+            self._size -= _length(old, gone)
 
     def close(self) -> None:
         """Ends the workers."""
@@ -127,6 +127,10 @@ class DocumentMaker:
             idle, self._idle = self._idle, []
         for worker in idle:
             worker.close()
+
+
+def _length(job: Job, answer: Answer) -> int:
+    return len(job.schema) + len(job.given) + len(answer.text)
 
 
 class _Worker:

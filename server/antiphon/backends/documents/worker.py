@@ -57,6 +57,8 @@ def document(job: Job) -> str:
     valid = _validator(schema)
     if job.check:
         return ""
+    if job.given and _fits(job.given, valid, job):
+        return job.given
     # What cannot be made from the canonical form can be from the schema itself, now and then.
     for root in (_canonical(schema, objects=job.object), schema):
         made = _made(root, schema, valid, job)
@@ -86,6 +88,15 @@ def _made(root: Any, schema: Any, valid: jsonschema_rs.Validator, job: Job) -> s
         if valid.is_valid(value) and (not job.object or isinstance(value, dict)):
             return text.decode()
     return ""
+
+
+def _fits(text: str, valid: jsonschema_rs.Validator, job: Job) -> bool:
+    """Whether a text, whatever it may be, is a document that is asked for."""
+    try:
+        value = _reread(text)
+        return valid.is_valid(value) and (not job.object or isinstance(value, dict))
+    except (ValueError, RecursionError):
+        return False
 
 
 class _Fitness:

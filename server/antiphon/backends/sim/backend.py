@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from antiphon.backends.documents.job import Job
+from antiphon.backends.documents.job import MAX_SCHEMA, Job
 from antiphon.backends.documents.maker import DocumentMaker
 from antiphon.backends.documents.problem import SchemaProblem
 from antiphon.backends.protocol import Call
@@ -127,6 +127,8 @@ class SimBackend:
         form = request.text.format if request.HasField("text") else None
         if form is not None and form.HasField("json_schema"):
             job = _job(form.json_schema.schema, view, without_phrases(view.asked))
+            if phrases.repeat is not None and len(phrases.repeat) <= MAX_SCHEMA:
+                job = msgspec.structs.replace(job, given=phrases.repeat)
             return printed(await self._document(job, "text.format.schema", "invalid_json_schema"))
         if phrases.deltas is not None:
             steps = produced(phrases.deltas)
