@@ -158,7 +158,7 @@ def test_a_response_tells_the_settings_that_were_sent() -> None:
     response = response_to(
         '{"model":"m","input":"hi","temperature":0,"top_p":0.5,"top_logprobs":3,'
         '"parallel_tool_calls":false,"truncation":"auto","instructions":"be brief",'
-        '"max_output_tokens":5,"max_tool_calls":6,"previous_response_id":"resp_0",'
+        '"max_output_tokens":50,"max_tool_calls":6,"previous_response_id":"resp_0",'
         '"prompt_cache_key":"k","safety_identifier":"s","user":"u","metadata":{"a":"b"},'
         '"reasoning":{"effort":"low"},"text":{"verbosity":"high"},"tool_choice":"none",'
         '"service_tier":"flex","tools":[{"type":"x_invented"}]}'
@@ -167,7 +167,7 @@ def test_a_response_tells_the_settings_that_were_sent() -> None:
     assert not response.parallel_tool_calls
     assert response.truncation == "auto"
     assert response.instructions_text == "be brief"
-    assert (response.max_output_tokens, response.max_tool_calls) == (5, 6)
+    assert (response.max_output_tokens, response.max_tool_calls) == (50, 6)
     assert response.previous_response_id == "resp_0"
     assert (response.prompt_cache_key, response.safety_identifier) == ("k", "s")
     assert response.user == "u"

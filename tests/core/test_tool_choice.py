@@ -93,6 +93,7 @@ def test_the_input_can_bring_tools(choice: Any, item: Any) -> None:
         (allowing("auto", {"type": "mcp"}), "'mcp'"),
         (allowing("auto", {"type": "function"}), "'function'"),
         (allowing("auto", {"type": "shell"}), "'shell'"),
+        (allowing("auto", {"type": "file_search"}), "'file_search'"),
     ],
     ids=json.dumps,
 )
@@ -101,6 +102,24 @@ def test_a_tool_that_is_not_there_is_named(choice: Any, named: str) -> None:
     assert (error.kind, error.code) == (ErrorKind.INVALID_VALUE, "invalid_value")
     assert named in error.message
     assert refusal(choice).kind is ErrorKind.INVALID_VALUE
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "web_search",
+        "web_search_preview",
+        "web_search_preview_2025_03_11",
+        "computer",
+        "computer_use",
+        "computer_use_preview",
+    ],
+)
+@pytest.mark.parametrize("choose", [dict, lambda tool: allowing("auto", tool)])
+def test_a_hosted_tool_is_named_as_the_client_named_it(kind: str, choose: Any) -> None:
+    error = refusal(choose({"type": kind}), FUNCTION)
+    assert error.kind is ErrorKind.INVALID_VALUE
+    assert error.message == f"The tool '{kind}' of 'tool_choice' is not among 'tools'."
 
 
 def test_what_can_be_no_name_is_not_repeated() -> None:
@@ -127,6 +146,8 @@ def test_the_allowed_tools_have_to_hold_one_if_one_is_to_be_called() -> None:
         ("required", [SEARCH, MCP]),
         ("required", [{"type": "x_invented"}]),
         ({"type": "mcp", "server_label": "docs"}, TOOLS),
+        ({"type": "web_search"}, TOOLS),
+        ({"type": "web_search"}, [{"type": "web_search_preview"}]),
         ({"type": "web_search_preview"}, TOOLS),
         ({"type": "computer_use"}, TOOLS),
         (allowing("required", SEARCH, MCP), TOOLS),

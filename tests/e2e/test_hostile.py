@@ -159,7 +159,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "invalid_type",
     ),
     "tokens_none": (
-        {"input": "x", "max_output_tokens": 0},
+        {"input": "x", "max_output_tokens": 15},
         "max_output_tokens",
         "integer_below_min_value",
     ),

@@ -365,7 +365,7 @@ BARE = [
 
 @pytest.mark.parametrize(("key", "value"), BARE)
 async def test_the_sdk_reads_what_is_told_of_little(key: str, value: Any) -> None:
-    read(SDK_RESPONSE, json.dumps(await echoed(**{key: value})))
+    read(SDK_RESPONSE, json.dumps(await echoed(**{key: fitted(value, key)})))
 
 
 async def echoed(**members: Any) -> dict[str, Any]:

@@ -265,7 +265,7 @@ def test_answers_are_documents_streams_and_errors() -> None:
         ("CreateResponseRequest.temperature", {"minimum": 0, "maximum": 2}),
         ("CreateResponseRequest.top_p", {"minimum": 0, "maximum": 1}),
         ("CreateResponseRequest.top_logprobs", {"minimum": 0, "maximum": 20}),
-        ("CreateResponseRequest.max_output_tokens", {"minimum": 1}),
+        ("CreateResponseRequest.max_output_tokens", {"minimum": 16}),
         ("CreateResponseRequest.safety_identifier", {"maxLength": 64}),
         ("CreateResponseRequest.prompt_cache_key", {"maxLength": 64}),
         (

@@ -59,11 +59,13 @@ SECRETS = {
 def fitted(value: Any, key: str = "") -> Any:
     """Returns a sample with the few values that no type of the SDK tells.
 
-    Times are whole seconds, labels are strings, a message that steers has a status like others,
-    and the roles are those that a client can send.
+    Times are whole seconds, labels are strings, an answer may be 16 tokens long, a message that
+    steers has a status like others, and the roles are those that a client can send.
     """
     if key in {"created_at", "completed_at"}:
         return 1_700_000_000
+    if key == "max_output_tokens" and isinstance(value, int):
+        return 16
     if key == "role":
         return value if value in {"user", "assistant", "system", "developer"} else "assistant"
     if key == "metadata":

@@ -46,14 +46,14 @@ def check_tool_choice(request: CreateResponseRequest) -> None:
         choice = request.tool_choice_tool
         tools = set(_tools(request))
         if choice.HasField("allowed_tools"):
-            allowed = list(map(_allowed, choice.allowed_tools.tools))
-            for key in allowed:
-                _check_there(key, tools)
+            allowed = [(_allowed(tool), tool.type) for tool in choice.allowed_tools.tools]
+            for key, kind in allowed:
+                _check_there(key, kind, tools)
             if choice.allowed_tools.mode == "required":
-                _check_callable(set(allowed), "'allowed_tools'")
+                _check_callable({key for key, _ in allowed}, "'allowed_tools'")
         else:
             key = _chosen(choice)
-            _check_there(key, tools)
+            _check_there(key, choice.WhichOneof("kind") or "", tools)
             if key[0] not in _NAMED:
                 raise _not_built()
 
@@ -105,10 +105,11 @@ def _allowed(tool: AllowedTool) -> _Key:
     return kind, tool.server_label if kind == "mcp" else ""
 
 
-def _check_there(key: _Key, tools: set[_Key]) -> None:
+def _check_there(key: _Key, kind: str, tools: set[_Key]) -> None:
+    """Refuses a tool that is not there, by its name or else by the kind as the client wrote it."""
     if key not in tools:
         # Whatever else a client wrote there is not repeated.
-        told = next((f"'{part}' " for part in reversed(key) if _PLAIN.fullmatch(part)), "")
+        told = next((f"'{part}' " for part in (key[1], kind) if _PLAIN.fullmatch(part)), "")
         raise _refused(f"The tool {told}of 'tool_choice' is not among 'tools'.")
 
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from antiphon.v1 import json_pb2 as antiphon_dot_v1_dot_json__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x61ntiphon/v1/tool_choice.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\"\xee\x06\n\nToolChoice\x12\x37\n\rallowed_tools\x18\x01 \x01(\x0b\x32\x1e.antiphon.v1.ToolChoiceAllowedH\x00\x12\x33\n\x08\x66unction\x18\x02 \x01(\x0b\x32\x1f.antiphon.v1.ToolChoiceFunctionH\x00\x12/\n\x06\x63ustom\x18\x03 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceCustomH\x00\x12)\n\x03mcp\x18\x04 \x01(\x0b\x32\x1a.antiphon.v1.ToolChoiceMcpH\x00\x12\x34\n\x0b\x66ile_search\x18\x05 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12;\n\x12web_search_preview\x18\x06 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x46\n\x1dweb_search_preview_2025_03_11\x18\x07 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x31\n\x08\x63omputer\x18\x08 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12=\n\x14\x63omputer_use_preview\x18\t \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x35\n\x0c\x63omputer_use\x18\n \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x39\n\x10\x63ode_interpreter\x18\x0b \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x39\n\x10image_generation\x18\x0c \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12.\n\x05shell\x18\r \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x34\n\x0b\x61pply_patch\x18\x0e \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x42\n\x19programmatic_tool_calling\x18\x0f \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"n\n\x11ToolChoiceAllowed\x12(\n\x04mode\x18\x01 \x01(\tB\x1a\xea\xd1\x1d\x02H\x01\xf2\xd1\x1d\x10\x32\x04\x61uto2\x08required\x12/\n\x05tools\x18\x02 \x03(\x0b\x32\x18.antiphon.v1.AllowedToolB\x06\xea\xd1\x1d\x02H\x01\"\x92\x01\n\x0b\x41llowedTool\x12\x14\n\x04type\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x11\n\x04name\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x19\n\x0cserver_label\x18\x03 \x01(\tH\x01\x88\x01\x01\x12%\n\x15\x61\x64\x64itional_properties\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x18\x01\x42\x07\n\x05_nameB\x0f\n\r_server_label\"*\n\x12ToolChoiceFunction\x12\x14\n\x04name\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\"(\n\x10ToolChoiceCustom\x12\x14\n\x04name\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\"I\n\rToolChoiceMcp\x12\x1c\n\x0cserver_label\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x11\n\x04name\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_name\"\x12\n\x10ToolChoiceHostedb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x61ntiphon/v1/tool_choice.proto\x12\x0b\x61ntiphon.v1\x1a\x16\x61ntiphon/v1/json.proto\"\xa3\x07\n\nToolChoice\x12\x37\n\rallowed_tools\x18\x01 \x01(\x0b\x32\x1e.antiphon.v1.ToolChoiceAllowedH\x00\x12\x33\n\x08\x66unction\x18\x02 \x01(\x0b\x32\x1f.antiphon.v1.ToolChoiceFunctionH\x00\x12/\n\x06\x63ustom\x18\x03 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceCustomH\x00\x12)\n\x03mcp\x18\x04 \x01(\x0b\x32\x1a.antiphon.v1.ToolChoiceMcpH\x00\x12\x34\n\x0b\x66ile_search\x18\x05 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12;\n\x12web_search_preview\x18\x06 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x46\n\x1dweb_search_preview_2025_03_11\x18\x07 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x31\n\x08\x63omputer\x18\x08 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12=\n\x14\x63omputer_use_preview\x18\t \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x35\n\x0c\x63omputer_use\x18\n \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x39\n\x10\x63ode_interpreter\x18\x0b \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x39\n\x10image_generation\x18\x0c \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12.\n\x05shell\x18\r \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x34\n\x0b\x61pply_patch\x18\x0e \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x42\n\x19programmatic_tool_calling\x18\x0f \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x12\x33\n\nweb_search\x18\x10 \x01(\x0b\x32\x1d.antiphon.v1.ToolChoiceHostedH\x00\x42\x12\n\x04kind\x12\n\xea\xd1\x1d\x06\n\x04type\"n\n\x11ToolChoiceAllowed\x12(\n\x04mode\x18\x01 \x01(\tB\x1a\xea\xd1\x1d\x02H\x01\xf2\xd1\x1d\x10\x32\x04\x61uto2\x08required\x12/\n\x05tools\x18\x02 \x03(\x0b\x32\x18.antiphon.v1.AllowedToolB\x06\xea\xd1\x1d\x02H\x01\"\x92\x01\n\x0b\x41llowedTool\x12\x14\n\x04type\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x11\n\x04name\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x19\n\x0cserver_label\x18\x03 \x01(\tH\x01\x88\x01\x01\x12%\n\x15\x61\x64\x64itional_properties\x18\x64 \x01(\tB\x06\xea\xd1\x1d\x02\x18\x01\x42\x07\n\x05_nameB\x0f\n\r_server_label\"*\n\x12ToolChoiceFunction\x12\x14\n\x04name\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\"(\n\x10ToolChoiceCustom\x12\x14\n\x04name\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\"I\n\rToolChoiceMcp\x12\x1c\n\x0cserver_label\x18\x01 \x01(\tB\x06\xea\xd1\x1d\x02H\x01\x12\x11\n\x04name\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x07\n\x05_name\"\x12\n\x10ToolChoiceHostedb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,17 +49,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOOLCHOICEMCP'].fields_by_name['server_label']._loaded_options = None
   _globals['_TOOLCHOICEMCP'].fields_by_name['server_label']._serialized_options = b'\352\321\035\002H\001'
   _globals['_TOOLCHOICE']._serialized_start=71
-  _globals['_TOOLCHOICE']._serialized_end=949
-  _globals['_TOOLCHOICEALLOWED']._serialized_start=951
-  _globals['_TOOLCHOICEALLOWED']._serialized_end=1061
-  _globals['_ALLOWEDTOOL']._serialized_start=1064
-  _globals['_ALLOWEDTOOL']._serialized_end=1210
-  _globals['_TOOLCHOICEFUNCTION']._serialized_start=1212
-  _globals['_TOOLCHOICEFUNCTION']._serialized_end=1254
-  _globals['_TOOLCHOICECUSTOM']._serialized_start=1256
-  _globals['_TOOLCHOICECUSTOM']._serialized_end=1296
-  _globals['_TOOLCHOICEMCP']._serialized_start=1298
-  _globals['_TOOLCHOICEMCP']._serialized_end=1371
-  _globals['_TOOLCHOICEHOSTED']._serialized_start=1373
-  _globals['_TOOLCHOICEHOSTED']._serialized_end=1391
+  _globals['_TOOLCHOICE']._serialized_end=1002
+  _globals['_TOOLCHOICEALLOWED']._serialized_start=1004
+  _globals['_TOOLCHOICEALLOWED']._serialized_end=1114
+  _globals['_ALLOWEDTOOL']._serialized_start=1117
+  _globals['_ALLOWEDTOOL']._serialized_end=1263
+  _globals['_TOOLCHOICEFUNCTION']._serialized_start=1265
+  _globals['_TOOLCHOICEFUNCTION']._serialized_end=1307
+  _globals['_TOOLCHOICECUSTOM']._serialized_start=1309
+  _globals['_TOOLCHOICECUSTOM']._serialized_end=1349
+  _globals['_TOOLCHOICEMCP']._serialized_start=1351
+  _globals['_TOOLCHOICEMCP']._serialized_end=1424
+  _globals['_TOOLCHOICEHOSTED']._serialized_start=1426
+  _globals['_TOOLCHOICEHOSTED']._serialized_end=1444
 # @@protoc_insertion_point(module_scope)

@@ -39,6 +39,7 @@ class ToolChoice(_message.Message):
     SHELL_FIELD_NUMBER: _builtins.int
     APPLY_PATCH_FIELD_NUMBER: _builtins.int
     PROGRAMMATIC_TOOL_CALLING_FIELD_NUMBER: _builtins.int
+    WEB_SEARCH_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def allowed_tools(self) -> Global___ToolChoiceAllowed:
         """allowed_tools leaves only some of the tools."""
@@ -99,6 +100,10 @@ class ToolChoice(_message.Message):
     def programmatic_tool_calling(self) -> Global___ToolChoiceHosted:
         """programmatic_tool_calling forces a program."""
 
+    @_builtins.property
+    def web_search(self) -> Global___ToolChoiceHosted:
+        """web_search forces the web search tool."""
+
     def __init__(
         self,
         *,
@@ -117,12 +122,13 @@ class ToolChoice(_message.Message):
         shell: Global___ToolChoiceHosted | None = ...,
         apply_patch: Global___ToolChoiceHosted | None = ...,
         programmatic_tool_calling: Global___ToolChoiceHosted | None = ...,
+        web_search: Global___ToolChoiceHosted | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "apply_patch", b"apply_patch", "code_interpreter", b"code_interpreter", "computer", b"computer", "computer_use", b"computer_use", "computer_use_preview", b"computer_use_preview", "custom", b"custom", "file_search", b"file_search", "function", b"function", "image_generation", b"image_generation", "kind", b"kind", "mcp", b"mcp", "programmatic_tool_calling", b"programmatic_tool_calling", "shell", b"shell", "web_search_preview", b"web_search_preview", "web_search_preview_2025_03_11", b"web_search_preview_2025_03_11"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "apply_patch", b"apply_patch", "code_interpreter", b"code_interpreter", "computer", b"computer", "computer_use", b"computer_use", "computer_use_preview", b"computer_use_preview", "custom", b"custom", "file_search", b"file_search", "function", b"function", "image_generation", b"image_generation", "kind", b"kind", "mcp", b"mcp", "programmatic_tool_calling", b"programmatic_tool_calling", "shell", b"shell", "web_search", b"web_search", "web_search_preview", b"web_search_preview", "web_search_preview_2025_03_11", b"web_search_preview_2025_03_11"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "apply_patch", b"apply_patch", "code_interpreter", b"code_interpreter", "computer", b"computer", "computer_use", b"computer_use", "computer_use_preview", b"computer_use_preview", "custom", b"custom", "file_search", b"file_search", "function", b"function", "image_generation", b"image_generation", "kind", b"kind", "mcp", b"mcp", "programmatic_tool_calling", b"programmatic_tool_calling", "shell", b"shell", "web_search_preview", b"web_search_preview", "web_search_preview_2025_03_11", b"web_search_preview_2025_03_11"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed_tools", b"allowed_tools", "apply_patch", b"apply_patch", "code_interpreter", b"code_interpreter", "computer", b"computer", "computer_use", b"computer_use", "computer_use_preview", b"computer_use_preview", "custom", b"custom", "file_search", b"file_search", "function", b"function", "image_generation", b"image_generation", "kind", b"kind", "mcp", b"mcp", "programmatic_tool_calling", b"programmatic_tool_calling", "shell", b"shell", "web_search", b"web_search", "web_search_preview", b"web_search_preview", "web_search_preview_2025_03_11", b"web_search_preview_2025_03_11"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["allowed_tools", "function", "custom", "mcp", "file_search", "web_search_preview", "web_search_preview_2025_03_11", "computer", "computer_use_preview", "computer_use", "code_interpreter", "image_generation", "shell", "apply_patch", "programmatic_tool_calling"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["allowed_tools", "function", "custom", "mcp", "file_search", "web_search_preview", "web_search_preview_2025_03_11", "computer", "computer_use_preview", "computer_use", "code_interpreter", "image_generation", "shell", "apply_patch", "programmatic_tool_calling", "web_search"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 

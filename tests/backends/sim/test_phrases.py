@@ -118,30 +118,34 @@ async def test_a_call_can_stop_in_the_middle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "text", "incomplete"),
+    ("most", "length", "incomplete"),
     [
-        (1, "one ", "max_output_tokens"),
-        (2, "one two ", "max_output_tokens"),
-        (4, "one two three fo", "max_output_tokens"),
-        (5, "one two three four", ""),
-        (100, "one two three four", ""),
+        (16, 64, "max_output_tokens"),
+        (17, 68, "max_output_tokens"),
+        (24, 96, "max_output_tokens"),
+        (25, 99, ""),
+        (100, 99, ""),
     ],
 )
-async def test_no_more_is_written_than_may_be(most: int, text: str, incomplete: str) -> None:
-    answer = await ask("Repeat exactly: one two three four", max_output_tokens=most)
-    assert answer.text == text
+async def test_no_more_is_written_than_may_be(most: int, length: int, incomplete: str) -> None:
+    text = "one two three " * 7
+    answer = await ask(f"Repeat exactly: {text}.", max_output_tokens=most)
+    assert answer.text == f"{text}."[:length]
     assert answer.end == Finished(answer.end.usage, incomplete)
     assert answer.end.usage is not None
-    assert answer.end.usage.output_tokens == min(most, 5)
+    assert answer.end.usage.output_tokens == min(most, 25)
 
 
 async def test_calls_are_cut_where_they_are_too_long() -> None:
-    asked = 'Call get_weather with {"city":"Rome"} and get_weather with {"city":"Oslo"}'
-    answer = await ask(asked, tools=[WEATHER], max_output_tokens=6)
-    assert answer.calls == [("get_weather", '{"city":"Rome"}'), ("get_weather", '{"city":')]
+    first, second = (f'{{"city":"{name * 45}"}}' for name in "ab")  # 14 tokens each
+    asked = f"Call get_weather with {first} and get_weather with {second}"
+    answer = await ask(asked, tools=[WEATHER], max_output_tokens=16)
+    assert answer.calls == [("get_weather", first), ("get_weather", '{"city":')]
     assert sum(isinstance(step, ItemDone) for step in answer.steps) == 1
-    answer = await ask(asked, tools=[WEATHER], max_output_tokens=4)
-    assert answer.calls == [("get_weather", '{"city":"Rome"}')]
+    first, second = (f'{{"city":"{name * 53}"}}' for name in "ab")  # 16 tokens each
+    asked = f"Call get_weather with {first} and get_weather with {second}"
+    answer = await ask(asked, tools=[WEATHER], max_output_tokens=16)
+    assert answer.calls == [("get_weather", first)]
     assert answer.end == Finished(answer.end.usage, "max_output_tokens")
 
 

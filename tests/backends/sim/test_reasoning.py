@@ -161,11 +161,12 @@ async def test_reasoning_that_is_not_ours_is_refused(content: str) -> None:
 
 
 async def test_reasoning_uses_up_what_may_be_written() -> None:
-    answer = await ask("Hello", reasoning={"effort": "low", "summary": "auto"}, max_output_tokens=9)
+    reasoning = {"effort": "low", "summary": "auto"}
+    answer = await ask("Hello", reasoning=reasoning, max_output_tokens=16)
     assert isinstance(answer.end, Finished)
     assert answer.end.incomplete == "max_output_tokens"
     assert answer.end.usage is not None
-    assert answer.end.usage.output_tokens == reasoning_tokens(answer) == 9
+    assert answer.end.usage.output_tokens == reasoning_tokens(answer) == 16
     assert not answer.text
     assert not any(isinstance(step, ItemDone) for step in answer.steps)
 
