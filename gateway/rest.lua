@@ -45,6 +45,10 @@ local function fail(handle, status)
   local headers = handle:headers()
   headers:replace(":status", tostring(status))
   headers:replace("content-type", "application/json")
+  if status == 501 then
+    -- The official SDKs ask again after any 5xx that does not say this.
+    headers:replace("x-should-retry", "false")
+  end
   -- None if metadata were sent and no message; such a call ends with an empty body.
   local body = handle:body(true)
   if body then

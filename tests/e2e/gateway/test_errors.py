@@ -75,6 +75,8 @@ async def test_a_grpc_error_of_a_rest_method_has_a_fixed_body(
 ) -> None:
     response = await client.request(method, URL, headers={"x-test-abort": grpc_status})
     check_error(response, status, kind, code)
+    # What is not built is not built a moment later either.
+    assert response.headers.get("x-should-retry") == ("false" if status == 501 else None)
 
 
 @METHODS

@@ -100,7 +100,9 @@ async def test_without_a_websocket_server_it_is_501(port: int, path: str) -> Non
     async with http1(port) as h1:
         headers = [("connection", "upgrade"), ("upgrade", "websocket")]
         h1.send("GET", path, headers)
-        check_error(await h1.reply(), 501, "server_error")
+        reply = await h1.reply()
+        check_error(reply, 501, "server_error")
+        assert reply.headers["x-should-retry"] == "false"
 
 
 async def test_a_websocket_server_that_is_down_is_503(port_without_upstream: int) -> None:
