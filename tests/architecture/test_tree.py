@@ -1,6 +1,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,14 +25,15 @@ LONGEST_MODULE = 700
 NO_NOUNS = {"common", "helper", "helpers", "misc", "util", "utils"}
 
 
-def _files() -> Iterator[Path]:
-    folders = [ROOT]
+def _files(root: Path = ROOT) -> Iterator[Path]:
+    folders = [root]
     while folders:
         for path in folders.pop().iterdir():
             if path.is_dir():
                 if path.name not in SKIPPED | CACHES:
                     folders.append(path)
-            else:
+            elif path.name != ".git":
+                # A file in a worktree of git: it says where the repository is.
                 yield path
 
 
@@ -47,6 +49,15 @@ def test_no_file_mentions_it(pattern: re.Pattern[str]) -> None:
         if (mentions := _mentions(pattern, path.read_text(encoding="utf-8", errors="replace")))
     }
     assert found == {}
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, Path.touch], ids=["folder", "file"])
+def test_what_git_keeps_is_no_part_of_the_tree(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / ".git")
+    (tmp_path / ".gitignore").touch()
+    (tmp_path / "module").mkdir()
+    (tmp_path / "module" / "a.py").touch()
+    assert sorted(path.name for path in _files(tmp_path)) == [".gitignore", "a.py"]
 
 
 @pytest.mark.parametrize(
