@@ -1,5 +1,6 @@
 """The live gateway keeps what its own OpenAPI document promises, whatever is sent to it."""
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -14,6 +15,8 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.e2e.server import Server
+from tests.schema.served import parse_frames
+from tests.schema.test_openapi import refusals, validator
 
 CHECKS = [
     not_a_server_error,
@@ -25,6 +28,7 @@ CHECKS = [
 SCHEMA = response_schema_conformance
 NOT_BUILT = 501
 CREATE = "POST /v1/responses"
+STREAM = "POST /v1/responses, streamed"
 ELSEWHERE = {
     "agent_id",
     "background_options",
@@ -64,6 +68,7 @@ def test_what_is_promised_is_kept(server: Server) -> None:
     document = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
     operations: list[Any] = [result.ok() for result in document.get_all_operations()]  # type: ignore[union-attr]
     assert len(operations) > 10
+    event = validator("ResponseStreamEvent")
     statuses: Counter[tuple[str, int]] = Counter()
     for operation in operations:
 
@@ -77,8 +82,14 @@ def test_what_is_promised_is_kept(server: Server) -> None:
         def keep(case: Any) -> None:
             if not known(case.body):
                 return
+            hold(case)
             if case.operation.label == CREATE and isinstance(case.body, dict):
-                case.body = answerable(case.body)
+                # Once more as it can be answered, whole and as a stream.
+                for stream in (False, True):
+                    case.body = {**answerable(case.body), "stream": stream}
+                    hold(case)
+
+        def hold(case: Any) -> None:
             response = case.call(timeout=60)
             statuses[case.operation.label, response.status_code] += 1
             if response.status_code == NOT_BUILT:
@@ -87,12 +98,17 @@ def test_what_is_promised_is_kept(server: Server) -> None:
                 assert error["param"] is not None
                 assert "not built" in error["message"]
                 return
-            # OpenAPI 3.1 says of a stream that it is a text; the check would take each event of it.
+            # OpenAPI 3.1 says of a stream that it is a text, and `x-event-schema` of its events.
             streamed = response.headers["content-type"][0].startswith("text/event-stream")
             checks = [each for each in CHECKS if not (streamed and each is SCHEMA)]
             case.validate_response(response, checks=checks)
+            if streamed:
+                told = [json.loads(data) for data in parse_frames(response.content)]
+                assert told
+                assert [refusals(event, each) for each in told] == [[]] * len(told)
+                statuses[STREAM, response.status_code] += 1
 
         keep()
     # Not everything was refused: the document says enough to be answered by.
-    for label in ("POST /v1/conversations", "GET /v1/models", CREATE):
+    for label in ("POST /v1/conversations", "GET /v1/models", CREATE, STREAM):
         assert statuses[label, 200] > 0, label
