@@ -262,6 +262,20 @@ async def test_a_turn_is_not_evicted_as_long_as_one_child_is_there() -> None:
     assert await inputs(again) == ["again", "lost", "root"]
 
 
+async def test_a_turn_is_not_evicted_by_its_own_end_when_its_child_is() -> None:
+    store = a_store(2, await size_of_a_turn())
+    await store.begin(OURS, "parent", None, TurnContent(b"", b""))
+    await store.begin(OURS, "running", None, TurnContent(b"", b""))
+    await store.begin(OURS, "child", await store.find(OURS, "parent"), TurnContent(b"", b""))
+    await store.finish(OURS, "child", TurnEnd(b"", 0))
+    # Everything is beyond the bounds, and the child is all that can go.
+    await store.finish(OURS, "parent", TurnEnd(b"", 0))
+    assert await known(store, "parent", "running", "child") == ["parent", "running"]
+    # It has its place in line from now on.
+    await store.finish(OURS, "running", TurnEnd(b"", 0))
+    assert await known(store, "parent", "running", "child") == ["running"]
+
+
 async def test_a_long_history_can_be_taken_up_again() -> None:
     store = a_store(MANY, 1 << 30)
     turn = None

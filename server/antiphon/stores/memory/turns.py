@@ -173,12 +173,13 @@ class TurnMemory:
         turn.open_calls = end.open_calls
         turn.position = end.position
         turn.weight = turn.size + (turn.previous.weight if turn.previous is not None else 0)
-        turn.ended = True
         if self._ttl is not None:
             self._expiring[key] = now + self._ttl
             self._expire(now)
-        # In line after the eviction: its client is about to hear of it, and may go on from it.
+        # Final after the eviction, and in line: its client is about to hear of it, and may go on
+        # from it.
         self._evict()
+        turn.ended = True
         self._queue(turn)
         return turn
 
