@@ -23,6 +23,14 @@ local ERRORS = {
 local CLIENT_ERROR = {"The request was refused.", "invalid_request_error", "null"}
 local SERVER_ERROR = {"The server had an error.", "server_error", "null"}
 
+-- What everybody on the way is told of an event stream. It is added here: for the server, headers
+-- are a message of their own, which takes a round before the first event.
+local STREAM_HEADERS = {
+  ["cache-control"] = "no-cache, no-transform",
+  -- Asks nginx not to collect the events into larger pieces.
+  ["x-accel-buffering"] = "no",
+}
+
 local function unescape(hex)
   return string.char(tonumber(hex, 16))
 end
@@ -97,5 +105,9 @@ function envoy_on_response(handle)
     headers:replace(":status", wanted)
   elseif wanted then
     fail(handle, 500)
+  elseif (headers:get("content-type") or ""):find("^text/event%-stream") then
+    for name, value in pairs(STREAM_HEADERS) do
+      headers:replace(name, value)
+    end
   end
 end

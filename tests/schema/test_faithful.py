@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from functools import cache
 from typing import Any
 
 import grpc
@@ -31,6 +30,7 @@ from tests.schema.served import MODEL, Served, parse_frames, refusal
 from tests.schema.test_sdk_round_trip import fitted
 from tests.support.backend import Script
 from tests.support.gate import Gate
+from tests.support.items import sdk_events
 
 MINIMAL = {"model": MODEL, "input": "hi"}
 
@@ -104,19 +104,6 @@ def read(adapter: TypeAdapter[Any], text: str) -> None:
     model = adapter.validate_json(text, strict=True)
     told = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
     assert told == json.loads(text)
-
-
-@cache
-def sdk_events() -> dict[str, TypeAdapter[Any]]:
-    """Returns the arms of the SDK's union of events by their discriminators, as the SDK does."""
-    return {
-        tag: TypeAdapter(arm.type)
-        for arm in sdk.alternatives(responses.ResponseStreamEvent)
-        if isinstance(arm, sdk.Class)
-        for values in sdk.alternatives(sdk.members(arm.type)["type"].annotation)
-        if isinstance(values, sdk.Literals)
-        for tag in values.values
-    }
 
 
 def read_event(text: str) -> None:

@@ -102,7 +102,7 @@ def ended(sequencer: Sequencer, ending: str = "completed") -> Response:
 
 @cache
 def sdk_events() -> dict[str, TypeAdapter[Any]]:
-    """Returns the SDK's models of events, by the type of the event."""
+    """Returns the arms of the SDK's union of events by their discriminators, as the SDK does."""
     return {
         tag: TypeAdapter(arm.type)
         for arm in sdk.alternatives(responses.ResponseStreamEvent)

@@ -10,9 +10,10 @@ from antiphon.core.event import Event, stored_event
 if TYPE_CHECKING:
     from antiphon.engine.run import Run
 
-__all__ = ["EventReader", "Reader", "Replay"]
+__all__ = ["BATCH_EVENTS", "EventReader", "Reader", "Replay"]
 
-_BATCH_EVENTS: Final = 128
+BATCH_EVENTS: Final = 128
+"""The greatest number of events that a reader is given at once."""
 
 
 class EventReader(Protocol):
@@ -103,7 +104,7 @@ class Replay:
 
     async def read(self, seconds: float | None = None) -> Sequence[Event] | None:
         """Returns the next events at once; see `EventReader`."""
-        events = self._events[self._position : self._position + _BATCH_EVENTS]
+        events = self._events[self._position : self._position + BATCH_EVENTS]
         self._position += len(events)
         return [stored_event(data) for data in events]
 

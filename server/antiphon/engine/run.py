@@ -15,7 +15,7 @@ from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.event import Event, Snapshot
 from antiphon.core.output import Failed, Finished, Step
 from antiphon.core.sequencer import BackendFault, Sequencer
-from antiphon.engine.reader import Reader
+from antiphon.engine.reader import BATCH_EVENTS, Reader
 from antiphon.v1 import response_pb2
 from antiphon.v1.response_pb2 import Response
 
@@ -25,8 +25,6 @@ _TURN_EVENTS: Final = 128
 """Steps after which a run gives the loop a turn."""
 _TURN_SECONDS: Final = 0.001
 """Time after which a run gives the loop a turn."""
-_BATCH_EVENTS: Final = 128
-"""The greatest number of events that a reader is given at once."""
 _TRIM_EVENTS: Final = 256
 """Events that all readers have read before they are taken out of the log."""
 
@@ -472,7 +470,7 @@ class Run:
     def events_from(self, position: int) -> Sequence[Event]:
         """Returns the next events from a position in the log, at most a batch of them."""
         start = position - self._trimmed
-        return self._log[start : start + _BATCH_EVENTS]
+        return self._log[start : start + BATCH_EVENTS]
 
     async def trimmed_from(self, position: int) -> Sequence[bytes]:
         """Returns the serialised events from a position on that have left the log."""

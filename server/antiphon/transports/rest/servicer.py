@@ -29,6 +29,9 @@ __all__ = ["STATUS_HEADER", "rest_handlers"]
 STATUS_HEADER: Final = "x-http-status"
 """The initial metadata that the gateway turns into the HTTP status."""
 
+_ADDED: Final = HEADERS.items()
+"""What the gateway adds to event streams: sent from here, it would take each stream a round."""
+
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 _VARIABLE = re.compile(r"\{(\w+)")
@@ -116,8 +119,7 @@ async def _handle(surface: RestSurface, request: RestRequest) -> RestReply:
 
 
 async def _send_headers(reply: RestReply, context: Context) -> None:
-    # Those of event streams are added by the gateway, which saves each stream a round.
-    headers = [] if reply.headers is HEADERS else list(reply.headers.items())
+    headers = [each for each in reply.headers.items() if each not in _ADDED]
     if reply.status != 200:
         headers.append((STATUS_HEADER, str(reply.status)))
     if headers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
-from json.encoder import encode_basestring as basic_quote
 from typing import Final
 
 from antiphon.core.event import Event, LifecycleEvent, Snapshot, TextDeltaEvent, TextPart
@@ -83,22 +82,9 @@ async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenera
 
 def _frames(events: Sequence[Event]) -> str:
     """Returns events as frames."""
-    pieces: list[str] = []
-    for event in events:
-        text = event.frame
-        if text is None:
-            if event.__class__ is TextDeltaEvent:
-                # Most events are deltas: what `event_json` does, without its calls.
-                part = event.part
-                head, middle, tail = part.frame or _text_delta_frame(part)
-                delta = event.delta
-                quoted = basic_quote(delta) if delta.isascii() else quote(delta)
-                text = event.frame = f"{head}{event.sequence_number}{middle}{quoted}{tail}"
-                pieces.append(f"event: {part.type}\ndata: {text}\n\n")
-                continue
-            text = event_json(event)
-        pieces.append(f"event: {event.type}\ndata: {text}\n\n")
-    return "".join(pieces)
+    return "".join(
+        [f"event: {each.type}\ndata: {each.frame or event_json(each)}\n\n" for each in events]
+    )
 
 
 def event_json(event: Event) -> str:
@@ -110,7 +96,8 @@ def event_json(event: Event) -> str:
     text = event.frame
     if text is None:
         if isinstance(event, TextDeltaEvent):
-            text = _text_delta(event)
+            head, middle, tail = event.part.frame or _text_delta_frame(event.part)
+            text = f"{head}{event.sequence_number}{middle}{quote(event.delta)}{tail}"
         elif isinstance(event, LifecycleEvent):
             bare = encode(event.bare_message)
             text = f'{bare[:-1]},"response":{snapshot_json(event.snapshot)}}}'
@@ -130,11 +117,6 @@ def snapshot_json(snapshot: Snapshot) -> str:
     if text is None:
         text = snapshot.text = encode(snapshot.response)
     return text
-
-
-def _text_delta(event: TextDeltaEvent) -> str:
-    head, middle, tail = event.part.frame or _text_delta_frame(event.part)
-    return f"{head}{event.sequence_number}{middle}{quote(event.delta)}{tail}"
 
 
 def _text_delta_frame(part: TextPart) -> tuple[str, str, str]:
