@@ -12,7 +12,7 @@ from antiphon.core.event import (
     LifecycleEvent,
     MessageEvent,
     Snapshot,
-    TextDeltaEvent,
+    TextDeltas,
     TextKind,
     TextPart,
     event_type,
@@ -24,10 +24,11 @@ from antiphon.v1.response_pb2 import Response
 @pytest.mark.parametrize("name", ["created", "in_progress", "completed", "failed", "incomplete"])
 def test_a_lifecycle_event_shows_the_whole_response(name: Lifecycle) -> None:
     event = LifecycleEvent(7, name, Snapshot(Response(id="resp_1", model="m")))
-    assert event.type == f"response.{name}"
-    assert event.message.sequence_number == 7
-    assert event.message.WhichOneof("event") == name
-    assert getattr(event.message, name).response == Response(id="resp_1", model="m")
+    (message,) = event.messages
+    assert event_type(message) == f"response.{name}"
+    assert (message.sequence_number, event.following) == (7, 8)
+    assert message.WhichOneof("event") == name
+    assert getattr(message, name).response == Response(id="resp_1", model="m")
 
 
 def test_a_bare_lifecycle_event_is_the_same_without_the_response() -> None:
@@ -36,22 +37,32 @@ def test_a_bare_lifecycle_event_is_the_same_without_the_response() -> None:
     assert bare.WhichOneof("event") == "created"
     assert not bare.created.HasField("response")
     bare.created.response.id = "resp_1"
-    assert bare == event.message
+    assert (bare,) == event.messages
 
 
 def test_a_message_of_an_event_can_be_changed_without_changing_its_snapshot() -> None:
     snapshot = Snapshot(Response(id="resp_1"))
-    LifecycleEvent(0, "created", snapshot).message.created.response.id = "resp_2"
+    (message,) = LifecycleEvent(0, "created", snapshot).messages
+    message.created.response.id = "resp_2"
     assert snapshot.response == Response(id="resp_1")
 
 
-def test_a_text_delta_belongs_to_its_part() -> None:
-    event = TextDeltaEvent(4, TextPart("msg_1", 2, 3), "text")
-    assert event.type == "response.output_text.delta"
-    assert event.message.sequence_number == 4
-    told = event.message.output_text_delta
-    assert (told.item_id, told.output_index, told.content_index) == ("msg_1", 2, 3)
-    assert told.delta == "text"
+def test_text_deltas_belong_to_their_part_and_are_numbered() -> None:
+    entry = TextDeltas(4, TextPart("msg_1", 2, 3), ["a", "b", "c"])
+    assert entry.following == 7
+    assert [message.sequence_number for message in entry.messages] == [4, 5, 6]
+    for message, text in zip(entry.messages, "abc", strict=True):
+        assert event_type(message) == "response.output_text.delta"
+        told = message.output_text_delta
+        assert (told.item_id, told.output_index, told.content_index) == ("msg_1", 2, 3)
+        assert told.delta == text
+
+
+def test_text_deltas_can_be_read_from_one_of_them_on() -> None:
+    entry = TextDeltas(4, TextPart("msg_1", 2, 3), ["a", "b", "c"])
+    assert entry.since(4) == entry
+    assert entry.since(6) == TextDeltas(6, entry.part, ["c"])
+    assert list(entry.since(5).messages) == list(entry.messages)[1:]
 
 
 @pytest.mark.parametrize(
@@ -69,9 +80,8 @@ def test_a_text_delta_belongs_to_its_part() -> None:
 )
 def test_every_kind_of_text_has_its_delta(kind: TextKind, index: str | None) -> None:
     place = 3 if index else 0
-    event = TextDeltaEvent(4, TextPart("item_1", 2, place, kind), "text")
-    message = event.message
-    assert event.type == event_type(message) == f"response.{'.'.join(kind.delta.rsplit('_', 1))}"
+    (message,) = TextDeltas(4, TextPart("item_1", 2, place, kind), ["text"]).messages
+    assert event_type(message) == f"response.{'.'.join(kind.delta.rsplit('_', 1))}"
     assert message.sequence_number == 4
     told = getattr(message, kind.delta)
     assert (told.item_id, told.output_index, told.delta) == ("item_1", 2, "text")
@@ -83,8 +93,9 @@ def test_an_event_that_is_a_message_keeps_its_number_and_type() -> None:
     message = ResponseStreamEvent(sequence_number=5)
     message.output_text_done.text = "text"
     event = MessageEvent(message.sequence_number, message)
-    assert (event.sequence_number, event.type) == (5, "response.output_text.done")
-    assert event.message is message
+    assert (event.sequence_number, event.following) == (5, 6)
+    assert event.messages == (message,)
+    assert event_type(message) == "response.output_text.done"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from antiphon.core.calls import check_calls, open_calls
+from antiphon.core.event import event_type
 from antiphon.core.output import (
     InputDelta,
     ItemAdded,
@@ -16,7 +17,6 @@ from antiphon.core.output import (
     TextDelta,
 )
 from antiphon.json import encode
-from antiphon.transports.rest.sse import event_json
 from antiphon.v1.item_pb2 import Item
 from tests.support.items import (
     Json,
@@ -33,6 +33,7 @@ from tests.support.items import (
     reasoning,
     text_part,
 )
+from tests.support.stream import messages_of
 
 
 def brief(event: Json) -> str:
@@ -61,7 +62,7 @@ def events_of(*steps: Step, ending: str = "completed") -> list[str]:
     """Returns the events between the opening and the terminal ones, each in one line."""
     sequencer = after(*steps)
     ended(sequencer, ending)
-    return [brief(json.loads(event_json(event))) for event in sequencer.events[2:-1]]
+    return [brief(json.loads(encode(event))) for event in messages_of(sequencer.entries)[2:-1]]
 
 
 def final_items(*steps: Step, ending: str = "completed") -> list[Json]:
@@ -441,7 +442,7 @@ def test_what_is_open_when_an_answer_is_cut_short_is_closed_as_incomplete(
     kind: str, ending: str
 ) -> None:
     steps, closing = OPEN[kind]
-    so_far = len(after(*steps).events) - 2
+    so_far = after(*steps).following - 2
     assert events_of(*steps, ending=ending)[so_far:] == [
         *closing,
         f"output_item.done 0 {kind}:incomplete",
@@ -479,7 +480,7 @@ def test_the_call_ids_of_several_calls_differ() -> None:
 def test_an_item_keeps_the_id_that_its_backend_gave() -> None:
     sequencer = after(ItemAdded(a_call(id="fc_given")), InputDelta("{}"))
     ended(sequencer)
-    told = [json.loads(event_json(event)) for event in sequencer.events[2:-1]]
+    told = [json.loads(encode(event)) for event in messages_of(sequencer.entries)[2:-1]]
     assert {event.get("item_id", event.get("item", {}).get("id")) for event in told} == {"fc_given"}
 
 
@@ -515,7 +516,7 @@ def test_the_event_before_does_not_know_what_is_known_only_at_the_end() -> None:
     sequencer = after(
         ItemAdded(reasoning()), ItemDone(item=late("reasoning", encrypted_content="words"))
     )
-    added, done = (event.message for event in sequencer.events[2:])
+    added, done = messages_of(sequencer.entries)[2:]
     assert not added.output_item_added.item.reasoning.HasField("encrypted_content")
     assert done.output_item_done.item.reasoning.encrypted_content == "words"
 
@@ -554,9 +555,9 @@ def test_a_part_that_comes_whole_keeps_all_it_has() -> None:
     (item,) = output(sequencer.current())
     assert item["content"] == [whole, {"type": "x_invented", "a": 1}]
     assert [
-        brief(json.loads(event_json(event)))
-        for event in sequencer.events
-        if "part" not in event.type
+        brief(json.loads(encode(event)))
+        for event in messages_of(sequencer.entries)
+        if "part" not in event_type(event)
     ][2:] == [
         "output_item.added 0 message:in_progress",
         "output_text.delta 0 0 delta=a logprobs=a",

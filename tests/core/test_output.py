@@ -21,7 +21,6 @@ from antiphon.core.output import (
 )
 from antiphon.core.sequencer import Sequencer
 from antiphon.json import InvalidValue
-from antiphon.transports.rest.sse import event_json
 from antiphon.v1.content_pb2 import OutputTextLogprob
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
@@ -44,6 +43,7 @@ from tests.support.items import (
     reasoning,
     text_part,
 )
+from tests.support.stream import messages_of
 
 # Backends that misbehave.
 
@@ -146,10 +146,10 @@ ERRORS = (BackendFault, InvalidValue, TypeError, UnicodeEncodeError, AttributeEr
 def test_a_step_that_does_not_fit_is_refused_and_loses_nothing(name: str, ending: str) -> None:
     before, step = FAULTS[name]
     sequencer = after(*before)
-    told = len(sequencer.events)
+    told = sequencer.following
     with pytest.raises(ERRORS):
         sequencer.apply(step)
-    assert len(sequencer.events) == told
+    assert sequencer.following == told
     now = output(sequencer.current())
     final = output(ended_with_unknown(sequencer, ending))
     assert list(map(without_status, final)) == list(map(without_status, now))
@@ -220,12 +220,12 @@ def test_whatever_a_backend_does_the_stream_keeps_the_rules(
 ) -> None:
     sequencer = begun()
     for step in steps:
-        told = len(sequencer.events)
+        told = sequencer.following
         try:
             sequencer.apply(step)
         except BackendFault:
             # What was refused has told nothing; other items may go on.
-            assert len(sequencer.events) == told
+            assert sequencer.following == told
     now = output(sequencer.current())
     final = output(ended(sequencer, ending))
     assert list(map(without_status, final)) == list(map(without_status, now))
@@ -259,7 +259,7 @@ def test_however_steps_are_taken_the_answer_is_the_same(
     assert output(together.current()) == output(unread.current()) == now
     final = ended(one_by_one, ending)
     assert ended(together, ending) == final
-    assert list(map(event_json, together.events)) == list(map(event_json, one_by_one.events))
+    assert messages_of(together.entries) == messages_of(one_by_one.entries)
     unread.end(ENDINGS[ending](unread))
     assert unread.snapshot.response == final
-    assert unread.events == []
+    assert unread.entries == []

@@ -14,7 +14,7 @@ from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
 from antiphon.v1.message_pb2 import Message, Role
 from antiphon.v1.response_pb2 import Response, ResponseStatus
-from tests.support.stream import check_stream, message_text
+from tests.support.stream import check_stream, message_text, messages_of
 
 AT = 1_700_000_000
 
@@ -47,11 +47,11 @@ def after(*steps: Step) -> Sequencer:
 
 
 def messages(sequencer: Sequencer) -> list[ResponseStreamEvent]:
-    return [event.message for event in sequencer.events]
+    return messages_of(sequencer.entries)
 
 
 def types(sequencer: Sequencer) -> list[str]:
-    return [event.type for event in sequencer.events]
+    return [event_type(message) for message in messages(sequencer)]
 
 
 def ended(sequencer: Sequencer, response: Response) -> Response:
@@ -84,22 +84,16 @@ def test_an_answer_in_one_message_has_the_events_of_the_api_in_their_order() -> 
 def test_numbers_begin_at_0_and_have_no_gap() -> None:
     sequencer = after(TextDelta("a"), TextDelta("b"))
     sequencer.end(sequencer.complete(Finished(), AT))
-    numbers = [event.sequence_number for event in sequencer.events]
+    numbers = [message.sequence_number for message in messages(sequencer)]
     assert numbers == list(range(len(numbers)))
-    assert [message.sequence_number for message in messages(sequencer)] == numbers
+    assert sequencer.following == len(numbers)
 
 
 def test_numbers_go_on_when_events_are_taken_away() -> None:
     sequencer = begun()
-    del sequencer.events[:]
+    del sequencer.entries[:]
     sequencer.apply(TextDelta("a"))
-    assert [event.sequence_number for event in sequencer.events] == [2, 3, 4]
-
-
-def test_the_type_of_every_event_is_that_of_its_message() -> None:
-    sequencer = after(TextDelta("a"), ItemDone())
-    sequencer.end(sequencer.complete(Finished(), AT))
-    assert types(sequencer) == [event_type(message) for message in messages(sequencer)]
+    assert [event.sequence_number for event in sequencer.entries] == [2, 3, 4]
 
 
 def test_an_empty_answer_has_no_items() -> None:
@@ -182,10 +176,9 @@ def test_an_item_of_an_unknown_kind_is_told_whole() -> None:
 
 def test_what_an_added_event_showed_does_not_change_with_the_item() -> None:
     sequencer = after(ItemAdded(a_message()))
-    event = sequencer.events[-1]
     sequencer.apply(TextDelta("a"))
     sequencer.end(sequencer.complete(Finished(), AT))
-    told = event.message.output_item_added.item.message
+    told = messages(sequencer)[2].output_item_added.item.message
     assert told.status == IN_PROGRESS
     assert not told.content_list.parts
 
@@ -374,7 +367,7 @@ def test_the_opening_events_show_the_response_as_it_began() -> None:
 
 
 def test_the_opening_events_share_one_snapshot() -> None:
-    first, second = begun().events
+    first, second = begun().entries
     assert isinstance(first, LifecycleEvent)
     assert isinstance(second, LifecycleEvent)
     assert first.snapshot is second.snapshot

@@ -3,11 +3,12 @@ import asyncio
 import pytest
 
 from antiphon.core.output import Accepted, Finished, Step, TextDelta
+from antiphon.engine.reader import BATCH_EVENTS
 from antiphon.engine.run import Run
 from tests.support.backend import Script
 from tests.support.engine import SCOPE, a_request, an_engine, read_all, stream
 from tests.support.gate import Gate
-from tests.support.stream import check_stream
+from tests.support.stream import check_stream, messages_of
 
 DELTAS = 1_000
 OPENING = 4
@@ -55,9 +56,10 @@ async def test_a_reader_is_given_a_batch_at_a_time() -> None:
     reader = run.client
     assert reader is not None
     sizes = []
-    while events := await reader.read():
-        sizes.append(len(events))
-    assert max(sizes) == 128
+    while entries := await reader.read():
+        sizes.append(len(messages_of(entries)))
+    # The last entry of a batch is given whole.
+    assert BATCH_EVENTS <= max(sizes) < 2 * BATCH_EVENTS
     assert sum(sizes) == ALL
 
 
@@ -85,7 +87,7 @@ async def test_what_is_there_is_read_even_without_any_time() -> None:
     gate = Gate()
     run = await stream(an_engine(Script([TextDelta("a")], gate)))
     await gate.reached()
-    assert len(await run.reader().read(0) or ()) == 5
+    assert len(messages_of(await run.reader().read(0) or ())) == 5
 
 
 async def test_a_reader_that_stops_waiting_disturbs_no_other() -> None:
@@ -154,7 +156,7 @@ async def test_what_nobody_reads_is_not_kept() -> None:
     run.client.close()
     await gate.reached()
     assert run.length == OPENING + 1 + DELTAS
-    assert run.length - run.reader().position <= 256
+    assert run.length - run.reader().position <= 2 * BATCH_EVENTS
     gate.open()
 
 
@@ -177,8 +179,11 @@ async def test_the_slowest_reader_decides_what_is_kept() -> None:
         await fast.read()
     gate.open()
     await run.result()
-    assert run.reader().position == slow.position == 3 * 128
-    assert len(await read_all(slow)) == ALL - 3 * 128
+    # The entry of the next event stays whole.
+    assert slow.position - BATCH_EVENTS < run.reader().position <= slow.position
+    assert run.reader().position > 0
+    left = ALL - slow.position
+    assert len(await read_all(slow)) == left
 
 
 async def test_a_reader_that_left_keeps_nothing() -> None:
@@ -189,7 +194,7 @@ async def test_a_reader_that_left_keeps_nothing() -> None:
     gate.open()
     await run.result()
     assert run.length == ALL
-    assert run.length - run.reader().position <= 256
+    assert run.length - run.reader().position <= 2 * BATCH_EVENTS
 
 
 async def test_numbers_stay_contiguous_for_a_reader_while_the_log_is_trimmed() -> None:

@@ -14,6 +14,7 @@ from antiphon.v1.response_pb2 import Response
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 from tests.support.clock import Clock
 from tests.support.store import SteeredStore
+from tests.support.stream import messages_of
 
 __all__ = ["MODEL", "OTHER", "SCOPE", "a_request", "an_engine", "answer", "read_all", "stream"]
 
@@ -72,7 +73,7 @@ async def read_all(reader: Reader | None) -> Sequence[ResponseStreamEvent]:
     """Reads to the end of a run, and closes the reader."""
     assert reader is not None
     found = []
-    while events := await reader.read():
-        found += [event.message for event in events]
+    while entries := await reader.read():
+        found += messages_of(entries)
     reader.close()
     return found

@@ -9,15 +9,15 @@ from typing import Any
 from openai.types import responses
 from pydantic import TypeAdapter
 
+from antiphon.core.event import event_type
 from antiphon.core.output import Failed, Finished, Step
 from antiphon.core.sequencer import Sequencer
 from antiphon.json import decode, encode
-from antiphon.transports.rest.sse import event_json
 from antiphon.v1.content_pb2 import OutputTextLogprob, OutputTextTopLogprob
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.response_pb2 import Response, ResponseStatus
 from tests.schema import sdk
-from tests.support.stream import check_stream
+from tests.support.stream import check_stream, messages_of
 
 __all__ = [
     "ENDINGS",
@@ -91,13 +91,13 @@ def output(response: Response) -> list[Json]:
 def ended(sequencer: Sequencer, ending: str = "completed") -> Response:
     """Ends a run and holds all its events to the rules of a stream, and to the SDK's models."""
     sequencer.end(ENDINGS[ending](sequencer))
-    for event in sequencer.events[2:-1]:
-        text = event_json(event)
-        assert text == encode(event.message)
-        model = sdk_events()[event.type].validate_json(text, strict=True)
+    events = messages_of(sequencer.entries)
+    for event in events[2:-1]:
+        text = encode(event)
+        model = sdk_events()[event_type(event)].validate_json(text, strict=True)
         told = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
         assert told == json.loads(text)
-    return check_stream([event.message for event in sequencer.events])
+    return check_stream(events)
 
 
 @cache

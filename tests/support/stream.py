@@ -1,17 +1,19 @@
 """The rules of a stream of events, held against a whole one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from antiphon.core.event import event_type
+from antiphon.core.event import Entry, event_type
+from antiphon.json import encode
+from antiphon.transports.rest.sse import frames
 from antiphon.v1.content_pb2 import Content
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
 from antiphon.v1.response_pb2 import Response, ResponseStatus
 
-__all__ = ["TERMINAL", "check_stream", "message_text"]
+__all__ = ["TERMINAL", "check_stream", "message_text", "messages_of"]
 
 TERMINAL = {
     "response.completed": {ResponseStatus.RESPONSE_STATUS_COMPLETED},
@@ -24,6 +26,20 @@ TERMINAL = {
 }
 
 IN_PROGRESS = ItemStatus.ITEM_STATUS_IN_PROGRESS
+
+
+def messages_of(entries: Iterable[Entry]) -> list[ResponseStreamEvent]:
+    """Returns the events of a log, and holds them to their numbers and to what clients read."""
+    messages: list[ResponseStreamEvent] = []
+    for entry in entries:
+        own = list(entry.messages)
+        assert entry.sequence_number == own[0].sequence_number
+        assert entry.following == own[-1].sequence_number + 1
+        assert frames(entry) == "".join(
+            f"event: {event_type(each)}\ndata: {encode(each)}\n\n" for each in own
+        )
+        messages += own
+    return messages
 
 
 _PARTS = {

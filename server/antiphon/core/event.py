@@ -1,7 +1,8 @@
-"""Events: what a run's log holds, each encoded at most once for all its readers."""
+"""Events: the entries of a run's log, each encoded at most once for all its readers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -20,12 +21,12 @@ __all__ = [
     "REASONING_TEXT",
     "REFUSAL",
     "SUMMARY_TEXT",
-    "Event",
+    "Entry",
     "Lifecycle",
     "LifecycleEvent",
     "MessageEvent",
     "Snapshot",
-    "TextDeltaEvent",
+    "TextDeltas",
     "TextKind",
     "TextPart",
     "event_type",
@@ -150,7 +151,7 @@ class TextPart:
         kind: which kind of text it is.
     """
 
-    __slots__ = ("frame", "index", "item_id", "kind", "logprobs", "output_index", "texts", "type")
+    __slots__ = ("frame", "index", "item_id", "kind", "logprobs", "output_index", "texts")
 
     def __init__(
         self, item_id: str, output_index: int, index: int, kind: TextKind = OUTPUT_TEXT
@@ -159,12 +160,10 @@ class TextPart:
         self.output_index = output_index
         self.index = index
         self.kind = kind
-        self.type: Final = _TYPES[kind.delta]
-        """The type of its deltas, such as `response.output_text.delta`."""
         self.texts: list[str] = []
         self.logprobs: list[OutputTextLogprob] = []
         self.frame: tuple[str, str, str] | None = None
-        """The text around a delta's number and text, kept by whoever encoded one first."""
+        """What stands around a delta's number and text, kept by whoever encoded one first."""
 
     @property
     def text(self) -> str:
@@ -190,17 +189,22 @@ class MessageEvent(Struct, gc=False):
     Args:
         sequence_number: its number, as the message has it.
         message: the message.
-        frame: the event as JSON, kept by whoever encoded it first.
+        frames: the event as a client reads it, kept by whoever encoded it first.
     """
 
     sequence_number: int
     message: ResponseStreamEvent
-    frame: str | None = None
+    frames: str | None = None
 
     @property
-    def type(self) -> str:
-        """The event's type, such as `response.output_item.added`."""
-        return event_type(self.message)
+    def following(self) -> int:
+        """The number of the event after it."""
+        return self.sequence_number + 1
+
+    @property
+    def messages(self) -> Sequence[ResponseStreamEvent]:
+        """The event as a message of the schema."""
+        return (self.message,)
 
 
 class LifecycleEvent(Struct, gc=False):
@@ -210,25 +214,25 @@ class LifecycleEvent(Struct, gc=False):
         sequence_number: its number.
         name: which event it is.
         snapshot: the response.
-        frame: the event as JSON, kept by whoever encoded it first.
+        frames: the event as a client reads it, kept by whoever encoded it first.
     """
 
     sequence_number: int
     name: Lifecycle
     snapshot: Snapshot
-    frame: str | None = None
+    frames: str | None = None
 
     @property
-    def type(self) -> str:
-        """The event's type, such as `response.created`."""
-        return f"response.{self.name}"
+    def following(self) -> int:
+        """The number of the event after it."""
+        return self.sequence_number + 1
 
     @property
-    def message(self) -> ResponseStreamEvent:
+    def messages(self) -> Sequence[ResponseStreamEvent]:
         """The event as a message of the schema."""
         message = self.bare_message
         getattr(message, self.name).response.CopyFrom(self.snapshot.response)
-        return message
+        return (message,)
 
     @property
     def bare_message(self) -> ResponseStreamEvent:
@@ -238,44 +242,53 @@ class LifecycleEvent(Struct, gc=False):
         return message
 
 
-class TextDeltaEvent(Struct, gc=False):
-    """An event that adds text, light enough to make for every delta.
+class TextDeltas(Struct, gc=False):
+    """Events that add to one text, one after the other; most events of a stream are such.
 
     Args:
-        sequence_number: its number.
-        part: the text that it adds to.
-        delta: what it adds.
-        frame: the event as JSON, kept by whoever encoded it first.
+        sequence_number: the number of the first one.
+        part: the text that they add to.
+        deltas: what each of them adds.
+        frames: the events as a client reads them, kept by whoever encoded them first.
     """
 
     sequence_number: int
     part: TextPart
-    delta: str
-    frame: str | None = None
+    deltas: Sequence[str]
+    frames: str | None = None
 
     @property
-    def type(self) -> str:
-        """The event's type, such as `response.output_text.delta`."""
-        return self.part.type
+    def following(self) -> int:
+        """The number of the event after them."""
+        return self.sequence_number + len(self.deltas)
 
     @property
-    def message(self) -> ResponseStreamEvent:
-        """The event as a message of the schema."""
-        message = ResponseStreamEvent(sequence_number=self.sequence_number)
+    def messages(self) -> Sequence[ResponseStreamEvent]:
+        """The events as messages of the schema."""
         part = self.part
-        # As `TextPart.place` does, without a call: this is asked for every delta that is stored.
-        told = getattr(message, part.kind.delta)
-        told.item_id = part.item_id
-        told.output_index = part.output_index
-        if part.index:
-            setattr(told, part.kind.index, part.index)
-        told.delta = self.delta
-        return message
+        name = part.kind.delta
+        messages = []
+        for number, delta in enumerate(self.deltas, self.sequence_number):
+            message = ResponseStreamEvent(sequence_number=number)
+            told = getattr(message, name)
+            part.place(told)
+            told.delta = delta
+            messages.append(message)
+        return messages
+
+    def since(self, number: int) -> TextDeltas:
+        """Returns the events from one of them on.
+
+        Args:
+            number: its number.
+        """
+        return TextDeltas(number, self.part, self.deltas[number - self.sequence_number :])
 
 
 # None of them refers to what refers to it, so that the collector need not look at them.
-Event: TypeAlias = MessageEvent | LifecycleEvent | TextDeltaEvent
-"""One event of a run; its `sequence_number` counts from 0, without a gap."""
+Entry: TypeAlias = MessageEvent | LifecycleEvent | TextDeltas
+"""An entry of a run's log: one event, or several that are alike; their `sequence_number`s count
+from 0, without a gap."""
 
 
 def stored_event(data: bytes) -> MessageEvent:

@@ -14,7 +14,7 @@ from antiphon.core.event import (
     REASONING_TEXT,
     REFUSAL,
     SUMMARY_TEXT,
-    TextDeltaEvent,
+    TextDeltas,
     TextKind,
     TextPart,
 )
@@ -394,4 +394,4 @@ def _put(body: Any, part: TextPart, content: Content) -> None:
 
 
 def _delta(part: TextPart, text: str) -> ResponseStreamEvent:
-    return TextDeltaEvent(0, part, text).message
+    return TextDeltas(0, part, [text]).messages[0]

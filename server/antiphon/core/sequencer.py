@@ -11,12 +11,12 @@ from antiphon.core.event import (
     REASONING_TEXT,
     REFUSAL,
     SUMMARY_TEXT,
-    Event,
+    Entry,
     Lifecycle,
     LifecycleEvent,
     MessageEvent,
     Snapshot,
-    TextDeltaEvent,
+    TextDeltas,
     TextKind,
     TextPart,
 )
@@ -88,11 +88,12 @@ class Sequencer:
         self._told = told
         self.snapshot = Snapshot(response)
         """The response as it began or, after the end, as it ended."""
-        self.events: list[Event] = []
-        """All events so far that have not been taken away."""
+        self.entries: list[Entry] = []
+        """The log of all events so far, but for those that were taken away."""
         self.ended = False
         """Whether the terminal event exists; nothing follows it."""
-        self._next = 0
+        self.following = 0
+        """The number of the next event."""
         self._output: list[Item] = []
         self._open: dict[str, OpenItem] = {}
 
@@ -145,7 +146,7 @@ class Sequencer:
         return None
 
     def apply_texts(self, steps: Sequence[Step], at: int, most: int) -> int:
-        """Adds the events of text that follows on: what `apply` does, for many steps at once.
+        """Adds the events of one text that follow on: what `apply` does, for many steps at once.
 
         Args:
             steps: the steps.
@@ -153,39 +154,36 @@ class Sequencer:
             most: the greatest number of steps to take.
 
         Returns:
-            The place of the first step that is left to `apply`.
+            The place of the first step that was not taken: at once, if it is left to `apply`.
         """
-        end = min(len(steps), at + most)
+        first = steps[at]
+        if first.__class__ is not TextDelta:
+            return at
+        key = first.key
+        opened = self._open.get(key)
+        part = opened.text if opened is not None else None
+        if part is None:
+            return at
         largest = self._max_event_bytes // 4
-        told, add = self._told, self.events.append
-        number = self._next
-        part: TextPart | None = None
-        key = ""
+        deltas: list[str] = []
         try:
-            while at < end:
-                step = steps[at]
-                if step.__class__ is not TextDelta or step.logprobs:
+            for step in steps[at : at + most]:
+                if step.__class__ is not TextDelta or step.key != key or step.logprobs:
                     break
-                if part is None or step.key != key:
-                    key = step.key
-                    opened = self._open.get(key)
-                    part = opened.text if opened is not None else None
-                    if part is None:
-                        break
                 text = step.text
                 if text.__class__ is not str or not text or len(text) > largest:
                     break
                 if not text.isascii():
                     # A lone surrogate fails here, not in the middle of an encoding later.
                     text.encode()
-                part.texts.append(text)
-                if told:
-                    add(TextDeltaEvent(number, part, text))
-                    number += 1
-                at += 1
+                deltas.append(text)
         finally:
-            self._next = number
-        return at
+            if deltas:
+                part.texts += deltas
+                if self._told:
+                    self.entries.append(TextDeltas(self.following, part, deltas))
+                    self.following += len(deltas)
+        return at + len(deltas)
 
     def current(self) -> Response:
         """Returns the response as it is now, with the output so far."""
@@ -268,14 +266,14 @@ class Sequencer:
     def _lifecycle(self, name: Lifecycle) -> None:
         if not self._told:
             return
-        self.events.append(LifecycleEvent(self._next, name, self.snapshot))
-        self._next += 1
+        self.entries.append(LifecycleEvent(self.following, name, self.snapshot))
+        self.following += 1
 
     def _tell(self, messages: Iterable[ResponseStreamEvent]) -> None:
         for message in messages:
-            message.sequence_number = self._next
-            self._next += 1
-            self.events.append(MessageEvent(message.sequence_number, message))
+            message.sequence_number = self.following
+            self.following += 1
+            self.entries.append(MessageEvent(message.sequence_number, message))
 
     def _text(self, step: TextDelta) -> None:
         """Adds text to a message; most steps are this one."""
@@ -299,7 +297,7 @@ class Sequencer:
     def _text_with_logprobs(self, step: TextDelta, part: TextPart) -> None:
         for logprob in step.logprobs:
             check(logprob)
-        message = TextDeltaEvent(0, part, step.text).message
+        message = TextDeltas(0, part, [step.text]).messages[0]
         told = message.output_text_delta
         tell_logprobs(told, step.logprobs)
         if message.ByteSize() > self._max_event_bytes:
@@ -337,8 +335,8 @@ class Sequencer:
     def _delta(self, part: TextPart, text: str) -> None:
         part.texts.append(text)
         if self._told:
-            self.events.append(TextDeltaEvent(self._next, part, text))
-            self._next += 1
+            self.entries.append(TextDeltas(self.following, part, (text,)))
+            self.following += 1
 
     def _part(self, opened: OpenItem, kind: TextKind, index: int | None = None) -> TextPart:
         """Returns the part of an item that text is added to, which is opened if need be."""

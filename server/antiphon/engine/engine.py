@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from antiphon.backends.protocol import Backend, Call, Models
 from antiphon.core.calls import check_calls, open_calls
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.event import Event, Snapshot
+from antiphon.core.event import Entry, Snapshot
 from antiphon.core.ids import check_id, new_id, owner_of
 from antiphon.core.output import Failed
 from antiphon.core.page import PageRequest, take_page
@@ -406,8 +406,8 @@ class Engine:
         if not job.replayable:
             return Keeping(begin, finish)
 
-        async def append(events: Sequence[Event], last: bool) -> None:
-            data = [event.message.SerializeToString() for event in events]
+        async def append(entries: Sequence[Entry], last: bool) -> None:
+            data = [each.SerializeToString() for entry in entries for each in entry.messages]
             await store.append_events(scope, response_id, data, last=last)
 
         async def read(start: int) -> Sequence[bytes] | None:

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from antiphon.core.event import Event, stored_event
+from antiphon.core.event import Entry, stored_event
 
 if TYPE_CHECKING:
     from antiphon.engine.run import Run
 
 __all__ = ["BATCH_EVENTS", "EventReader", "Reader", "Replay"]
 
-BATCH_EVENTS: Final = 128
-"""The greatest number of events that a reader is given at once."""
+BATCH_EVENTS: Final = 256
+"""About how many events a reader is given at once, at most."""
 
 
 class EventReader(Protocol):
     """Reads events in their order."""
 
-    async def read(self, seconds: float | None = None) -> Sequence[Event] | None:
+    async def read(self, seconds: float | None = None) -> Sequence[Entry] | None:
         """Waits for the next events.
 
         Args:
             seconds: how long to wait, or None for as long as it takes.
 
         Returns:
-            As many events as are there, none after the end, or None when the time was up.
+            What is there, as entries of the log; none after the end, or None when the time was up.
         """
 
     @property
@@ -62,20 +62,20 @@ class Reader:
         trimmed = await self._run.trimmed_from(self.position)
         self._trimmed = Replay(trimmed) if trimmed else None
 
-    async def read(self, seconds: float | None = None) -> Sequence[Event] | None:
+    async def read(self, seconds: float | None = None) -> Sequence[Entry] | None:
         """Waits for the next events; see `EventReader`."""
         run = self._run
         while True:
             if self._trimmed is not None:
-                events = await self._trimmed.read() or ()
+                entries = await self._trimmed.read() or ()
                 self._trimmed = None if self._trimmed.at_end else self._trimmed
             else:
-                events = run.events_from(self.position)
-            if events:
-                self.position = events[-1].sequence_number + 1
-                return events
+                entries = run.entries_from(self.position)
+            if entries:
+                self.position = entries[-1].following
+                return entries
             if run.over:
-                return events
+                return entries
             if not await run.wait(seconds):
                 return None
 
@@ -102,7 +102,7 @@ class Replay:
         self._events = events
         self._position = 0
 
-    async def read(self, seconds: float | None = None) -> Sequence[Event] | None:
+    async def read(self, seconds: float | None = None) -> Sequence[Entry] | None:
         """Returns the next events at once; see `EventReader`."""
         events = self._events[self._position : self._position + BATCH_EVENTS]
         self._position += len(events)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import structlog
 
 from antiphon.backends.protocol import Backend, Call
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.event import Event, Snapshot
+from antiphon.core.event import Entry, Snapshot, TextDeltas
 from antiphon.core.output import Failed, Finished, Step
 from antiphon.core.sequencer import BackendFault, Sequencer
 from antiphon.engine.reader import BATCH_EVENTS, Reader
@@ -21,7 +23,7 @@ from antiphon.v1.response_pb2 import Response
 
 __all__ = ["CANCELLED", "Keeping", "Run"]
 
-_TURN_EVENTS: Final = 128
+_TURN_EVENTS: Final = 256
 """Steps after which a run gives the loop a turn."""
 _TURN_SECONDS: Final = 0.001
 """Time after which a run gives the loop a turn."""
@@ -52,7 +54,7 @@ class Keeping(NamedTuple):
 
     begin: Callable[[], Awaitable[None]]
     finish: Callable[[Response], Awaitable[None]]
-    append: Callable[[Sequence[Event], bool], Awaitable[None]] | None = None
+    append: Callable[[Sequence[Entry], bool], Awaitable[None]] | None = None
     read: Callable[[int], Awaitable[Sequence[bytes] | None]] | None = None
 
 
@@ -95,9 +97,11 @@ class Run:
         self._max_seconds = max_seconds
         self._clock = clock
         self._sequencer = Sequencer(response, max_event_bytes, told=told)
-        self._log = self._sequencer.events
+        self._log = self._sequencer.entries
         self._trimmed = 0
+        """The number of the first event that is in the log."""
         self._stored = 0
+        """The number of the first event that is not stored."""
         self._readers: list[Reader] = []
         self._waiters: list[asyncio.Future[bool]] = []
         self._beginning: asyncio.Future[None] | None = None
@@ -430,28 +434,26 @@ class Run:
     async def _publish(self) -> None:
         """Stores what is to be replayed, wakes the readers, drops what nobody is going to read."""
         keeping = self._keeping
-        if keeping is not None and keeping.append is not None:
-            events = self._log[self._stored - self._trimmed :]
-            if events:
-                try:
-                    await keeping.append(events, self._sequencer.ended)
-                except Exception:  # noqa: BLE001 - the live readers are told all the same
-                    _log.exception("events not stored", response_id=self.response_id)
-                # Counted only now: if the run is cancelled meanwhile, its end stores them.
-                self._stored += len(events)
+        if keeping is not None and keeping.append is not None and self._stored < self.length:
+            entries = self._log[self._place_of(self._stored) :]
+            try:
+                await keeping.append(entries, self._sequencer.ended)
+            except Exception:  # noqa: BLE001 - the live readers are told all the same
+                _log.exception("events not stored", response_id=self.response_id)
+            # Only now: if the run is cancelled meanwhile, its end stores them.
+            self._stored = entries[-1].following
         waiters = self._waiters
         if waiters:
             self._waiters = []
             for waiter in waiters:
                 if not waiter.done():
                     waiter.set_result(True)
-        readable = len(self._log)
-        if readable >= _TRIM_EVENTS:
+        if self.length - self._trimmed >= _TRIM_EVENTS:
             # A reader may be ahead of the run: it waits for events to come.
             slowest = min([self.length, *(reader.position for reader in self._readers)])
             if slowest - self._trimmed >= _TRIM_EVENTS:
-                del self._log[: slowest - self._trimmed]
-                self._trimmed = slowest
+                del self._log[: self._place_of(slowest)]
+                self._trimmed = self._log[0].sequence_number if self._log else slowest
 
     # What follows is for the run's readers.
 
@@ -467,10 +469,24 @@ class Run:
         self._readers.append(reader)
         return reader
 
-    def events_from(self, position: int) -> Sequence[Event]:
-        """Returns the next events from a position in the log, at most a batch of them."""
-        start = position - self._trimmed
-        return self._log[start : start + BATCH_EVENTS]
+    def entries_from(self, position: int) -> Sequence[Entry]:
+        """Returns the next entries of the log, of a batch of events and what goes with the last.
+
+        Args:
+            position: the number of the first event.
+        """
+        at = self._place_of(position)
+        entries = self._log[at : self._place_of(position + BATCH_EVENTS - 1) + 1]
+        first = entries[0] if entries else None
+        if isinstance(first, TextDeltas) and first.sequence_number < position:
+            entries[0] = first.since(position)
+        return entries
+
+    def _place_of(self, position: int) -> int:
+        """Returns the place in the log of the entry that holds an event."""
+        if position >= self.length:
+            return len(self._log)
+        return bisect_right(self._log, position, key=_number) - 1
 
     async def trimmed_from(self, position: int) -> Sequence[bytes]:
         """Returns the serialised events from a position on that have left the log."""
@@ -481,7 +497,7 @@ class Run:
     @property
     def length(self) -> int:
         """The number of events so far."""
-        return self._trimmed + len(self._log)
+        return self._sequencer.following
 
     @property
     def over(self) -> bool:
@@ -518,6 +534,9 @@ class Run:
             self._readers.remove(reader)
         if reader.owner and not self.background:
             self.cancel()
+
+
+_number = attrgetter("sequence_number")
 
 
 def _refusal(error: BaseException) -> Exception:

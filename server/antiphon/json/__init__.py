@@ -5,8 +5,8 @@ Pure, and driven by the options of `json.proto` alone.
 
 from antiphon.json.check import check
 from antiphon.json.decode import decode
-from antiphon.json.encode import encode, quote
+from antiphon.json.encode import encode, one_line, quote
 from antiphon.json.errors import InvalidValue
 from antiphon.json.secret import redact
 
-__all__ = ["InvalidValue", "check", "decode", "encode", "quote", "redact"]
+__all__ = ["InvalidValue", "check", "decode", "encode", "one_line", "quote", "redact"]

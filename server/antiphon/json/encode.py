@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from json.encoder import encode_basestring
+from json.encoder import encode_basestring as quote
 from typing import Final
 
 from google.protobuf.descriptor import Descriptor
@@ -12,7 +12,7 @@ from google.protobuf.message import Message as ProtoMessage
 from antiphon.json.plan import Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.source import Function, Scope, Source, lazy
 
-__all__ = ["encode", "quote"]
+__all__ = ["encode", "one_line", "quote"]
 
 _LINE_SEPARATORS: Final = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\x85", "\\u0085"))
 
@@ -41,7 +41,7 @@ class _Numbers(dict[float, str]):
 
 _scope: Scope = {
     "numbers": _Numbers({0.0: "0", 1.0: "1"}),
-    "q": encode_basestring,
+    "q": quote,
     "number": _number,
     "boolean": ("false", "true"),
 }
@@ -72,16 +72,17 @@ def encode(message: ProtoMessage) -> str:
         _documents[type(message)] = _scope[name]
     else:
         text = document(message)
-    return text if text.isascii() else _one_line(text)
+    return one_line(text)
 
 
-def quote(text: str) -> str:
-    """Prints a string as JSON, without any character that ends a line of an event stream."""
-    text = encode_basestring(text)
-    return text if text.isascii() else _one_line(text)
+def one_line(text: str) -> str:
+    """Escapes whatever a reader may take for the end of a line.
 
-
-def _one_line(text: str) -> str:
+    Args:
+        text: printed JSON, and what has no such characters itself.
+    """
+    if text.isascii():
+        return text
     # These characters stand only inside strings, so that a whole document can be escaped at once.
     for character, escape in _LINE_SEPARATORS:
         text = text.replace(character, escape)
@@ -290,7 +291,7 @@ def _arms(oneof: Oneof) -> dict[str, Function]:
         elif arm.type is not None and not arm.repeated:
             _link(table, arm.name, _document(arm.type))
         elif arm.kind == "string" and not arm.repeated:
-            table[arm.name] = encode_basestring
+            table[arm.name] = quote
         else:
             lazy(table, arm.name, lambda arm=arm: _make_arm(oneof, arm))  # type: ignore[misc]
     return table
@@ -372,4 +373,4 @@ def _one(member: Field, expression: str) -> str:
 
 def _key(text: str) -> str:
     """Prints a name of the schema as JSON."""
-    return encode_basestring(text)
+    return quote(text)

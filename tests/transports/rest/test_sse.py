@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.core.event import (
-    Event,
+    Entry,
     Lifecycle,
     LifecycleEvent,
     MessageEvent,
     Snapshot,
-    TextDeltaEvent,
+    TextDeltas,
     TextPart,
     event_type,
 )
@@ -24,7 +24,7 @@ from antiphon.transports.rest.sse import (
     HEADERS,
     KEEP_ALIVE,
     Frames,
-    event_json,
+    frames,
     snapshot_json,
 )
 from antiphon.v1.event_pb2 import ResponseStreamEvent
@@ -33,7 +33,7 @@ from tests.support.backend import Script
 from tests.support.engine import SCOPE, an_engine, read_all, stream
 from tests.support.gate import Gate
 from tests.support.strategies import messages
-from tests.support.stream import check_stream
+from tests.support.stream import check_stream, messages_of
 
 AWKWARD = '\u2028\u2029\x85\r\n\n"delta":""\\\x00\x1f\x7fé😀\ufeff'
 PARTS = [
@@ -63,19 +63,20 @@ def lines_of(text: str) -> int:
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: ascii(part.item_id))
 @pytest.mark.parametrize("number", [0, 1, 12, 2**40])
-def test_a_text_delta_is_encoded_like_its_message(part: TextPart, number: int) -> None:
-    for delta in ("a", "", " ", AWKWARD, *AWKWARD):
-        event = TextDeltaEvent(number, part, delta)
-        assert event_json(event) == encode(event.message)
-        assert lines_of(event_json(event)) == 1
+def test_text_deltas_are_encoded_like_their_messages(part: TextPart, number: int) -> None:
+    entry = TextDeltas(number, part, ["a", "", " ", AWKWARD, *AWKWARD])
+    messages_of([entry])
+    assert lines_of(frames(entry)) == 1 + 3 * len(entry.deltas)
 
 
-@given(st.lists(st.text(), min_size=1, max_size=5))
-def test_the_deltas_of_a_part_are_encoded_like_their_messages(deltas: list[str]) -> None:
-    part = TextPart("msg_1", 3, 4)
-    for number, delta in enumerate(deltas):
-        event = TextDeltaEvent(number, part, delta)
-        assert event_json(event) == encode(event.message)
+@given(st.lists(st.text(), min_size=1, max_size=5), st.data())
+def test_the_deltas_of_a_part_are_encoded_like_their_messages(
+    deltas: list[str], data: st.DataObject
+) -> None:
+    entry = TextDeltas(7, TextPart("msg_1", 3, 4), deltas)
+    messages = messages_of([entry])
+    start = data.draw(st.integers(0, len(deltas) - 1))
+    assert messages_of([entry.since(7 + start)]) == messages[start:]
 
 
 @pytest.mark.parametrize("name", ["created", "in_progress", "completed", "failed", "incomplete"])
@@ -86,8 +87,7 @@ def test_a_lifecycle_event_is_encoded_like_its_message(
 ) -> None:
     response = data.draw(messages(descriptor_of(Response), depth=2))
     assert isinstance(response, Response)
-    event = LifecycleEvent(7, name, Snapshot(response))
-    assert event_json(event) == encode(event.message)
+    messages_of([LifecycleEvent(7, name, Snapshot(response))])
 
 
 @pytest.mark.parametrize(
@@ -99,26 +99,28 @@ def test_every_other_event_is_encoded_like_its_message(name: str, data: st.DataO
     message = ResponseStreamEvent(sequence_number=3)
     arm = getattr(message, name)
     arm.CopyFrom(data.draw(messages(descriptor_of(arm), depth=1)))
-    event = MessageEvent(message.sequence_number, message)
-    text = event_json(event)
-    assert text == encode(message)
-    assert json.loads(text)["type"] == event.type == event_type(message)
-    assert json.loads(text)["sequence_number"] == 3
-    assert lines_of(text) == 1
+    entry = MessageEvent(message.sequence_number, message)
+    messages_of([entry])
+    head, body, *rest = frames(entry).split("\n")
+    assert rest == ["", ""]
+    told = json.loads(body.removeprefix("data: "))
+    assert head == f"event: {told['type']}" == f"event: {event_type(message)}"
+    assert told["sequence_number"] == 3
+    assert lines_of(frames(entry)) == 4
 
 
 def test_an_event_is_encoded_once() -> None:
     message = ResponseStreamEvent(sequence_number=3)
     message.output_text_done.text = "a"
-    event = MessageEvent(message.sequence_number, message)
-    first = event_json(event)
+    entry = MessageEvent(message.sequence_number, message)
+    first = frames(entry)
     message.output_text_done.text = "changed afterwards"
-    assert event_json(event) is first
+    assert frames(entry) is first
 
 
 def test_a_response_is_encoded_once_for_all_that_show_it() -> None:
     snapshot = Snapshot(Response(id="resp_1", status=ResponseStatus.RESPONSE_STATUS_IN_PROGRESS))
-    events: list[Event] = [
+    events: list[Entry] = [
         LifecycleEvent(0, "created", snapshot),
         LifecycleEvent(1, "in_progress", snapshot),
     ]
@@ -126,7 +128,7 @@ def test_a_response_is_encoded_once_for_all_that_show_it() -> None:
     assert text == encode(snapshot.response)
     snapshot.response.id = "changed afterwards"
     assert snapshot_json(snapshot) is text
-    assert all(f'"response":{text}' in event_json(event) for event in events)
+    assert all(f'"response":{text}' in frames(event) for event in events)
 
 
 # Frames.

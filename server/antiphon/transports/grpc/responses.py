@@ -97,8 +97,9 @@ def _not_built() -> ApiError:
 
 async def _send(reader: EventReader, context: Context) -> None:
     try:
-        while events := await reader.read():
-            for event in events:
-                await context.write(event.message)
+        while entries := await reader.read():
+            for entry in entries:
+                for message in entry.messages:
+                    await context.write(message)
     finally:
         reader.close()

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from functools import cache
 from typing import Final
 
-from antiphon.core.event import Event, LifecycleEvent, Snapshot, TextDeltaEvent, TextPart
+from antiphon.core.event import (
+    Entry,
+    Lifecycle,
+    LifecycleEvent,
+    Snapshot,
+    TextDeltas,
+    TextPart,
+    event_type,
+)
 from antiphon.engine.reader import EventReader
-from antiphon.json import encode, quote
+from antiphon.json import encode, one_line, quote
+from antiphon.v1.event_pb2 import ResponseStreamEvent
+from antiphon.v1.response_pb2 import Response
 
 __all__ = [
     "DONE",
@@ -15,7 +26,7 @@ __all__ = [
     "KEEP_ALIVE",
     "KEEP_ALIVE_SECONDS",
     "Frames",
-    "event_json",
+    "frames",
     "snapshot_json",
 ]
 
@@ -62,16 +73,16 @@ async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenera
     seconds = 0.0
     try:
         while True:
-            events = await reader.read(seconds)
+            entries = await reader.read(seconds)
             seconds = keep_alive_seconds
-            if events:
-                text = _frames(events)
+            if entries:
+                text = "".join([entry.frames or frames(entry) for entry in entries])
                 # The end goes out with the terminal event: one write less for every stream.
                 last = reader.at_end
                 yield text.encode() + DONE if last else text.encode()
                 if last:
                     return
-            elif events is None:
+            elif entries is None:
                 yield KEEP_ALIVE
             else:
                 yield DONE
@@ -80,31 +91,33 @@ async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenera
         reader.close()
 
 
-def _frames(events: Sequence[Event]) -> str:
-    """Returns events as frames."""
-    return "".join(
-        [f"event: {each.type}\ndata: {each.frame or event_json(each)}\n\n" for each in events]
-    )
-
-
-def event_json(event: Event) -> str:
-    """Returns an event as JSON, encoded once however many readers it has.
+def frames(entry: Entry) -> str:
+    """Returns an entry of a log as frames, encoded once however many readers it has.
 
     Args:
-        event: the event.
+        entry: the entry.
     """
-    text = event.frame
+    text = entry.frames
     if text is None:
-        if isinstance(event, TextDeltaEvent):
-            head, middle, tail = event.part.frame or _text_delta_frame(event.part)
-            text = f"{head}{event.sequence_number}{middle}{quote(event.delta)}{tail}"
-        elif isinstance(event, LifecycleEvent):
-            bare = encode(event.bare_message)
-            text = f'{bare[:-1]},"response":{snapshot_json(event.snapshot)}}}'
+        if isinstance(entry, TextDeltas):
+            head, middle, tail = entry.part.frame or _text_delta_frame(entry.part)
+            texts = [
+                f"{head}{number}{middle}{quote(delta)}{tail}"
+                for number, delta in enumerate(entry.deltas, entry.sequence_number)
+            ]
+            text = one_line("".join(texts))
+        elif isinstance(entry, LifecycleEvent):
+            head, middle = _lifecycle_frame(entry.name)
+            shown = snapshot_json(entry.snapshot)
+            text = f"{head}{entry.sequence_number}{middle}{shown}}}\n\n"
         else:
-            text = encode(event.message)
-        event.frame = text
+            text = _frame(entry.message)
+        entry.frames = text
     return text
+
+
+def _frame(message: ResponseStreamEvent) -> str:
+    return f"event: {event_type(message)}\ndata: {encode(message)}\n\n"
 
 
 def snapshot_json(snapshot: Snapshot) -> str:
@@ -119,12 +132,19 @@ def snapshot_json(snapshot: Snapshot) -> str:
     return text
 
 
+@cache
+def _lifecycle_frame(name: Lifecycle) -> tuple[str, str]:
+    """Returns what stands before the number of an event, and between that and its response."""
+    bare = LifecycleEvent(0, name, Snapshot(Response())).bare_message
+    head, number, rest = _frame(bare).partition('"sequence_number":0')
+    return head + number[:-1], rest.removesuffix("}\n\n") + ',"response":'
+
+
 def _text_delta_frame(part: TextPart) -> tuple[str, str, str]:
-    """Returns the JSON around the number and the text of a part's deltas."""
+    """Returns what stands around the number and the text of a part's deltas."""
     # Quotes inside strings are escaped, so that these two can only be the members themselves.
-    head, number, rest = encode(TextDeltaEvent(0, part, "").message).partition(
-        '"sequence_number":0'
-    )
+    (message,) = TextDeltas(0, part, [""]).messages
+    head, number, rest = _frame(message).partition('"sequence_number":0')
     middle, delta, tail = rest.partition('"delta":""')
     part.frame = head + number[:-1], middle + delta[:-2], tail
     return part.frame
