@@ -26,6 +26,7 @@ from antiphon.engine.context import (
     stored_items,
 )
 from antiphon.engine.conversations import conversation_not_found, item_page
+from antiphon.engine.queue import RunQueue
 from antiphon.engine.reader import EventReader, Replay
 from antiphon.engine.run import Keeping, Run
 from antiphon.stores.protocol import (
@@ -111,6 +112,7 @@ class Engine:
         self._models = models
         self._options = options if options is not None else EngineOptions()
         self._clock = clock
+        self._queue = RunQueue()
         self._runs: dict[tuple[Scope, str], Run] = {}
         self._running: Counter[str] = Counter()
         self._draining = False
@@ -342,6 +344,7 @@ class Engine:
         return Run(
             job.response,
             backend,
+            self._queue,
             lambda: prepare(job),
             keeping=self._keeping(job) if job.response.store else None,
             turn=turn,

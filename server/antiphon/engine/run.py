@@ -17,6 +17,7 @@ from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.event import Entry, Snapshot, TextDeltas
 from antiphon.core.output import Failed, Finished, Step
 from antiphon.core.sequencer import BackendFault, Sequencer
+from antiphon.engine.queue import RunQueue
 from antiphon.engine.reader import BATCH_EVENTS, Reader
 from antiphon.v1 import response_pb2
 from antiphon.v1.response_pb2 import Response
@@ -64,6 +65,7 @@ class Run:
     Args:
         response: the response as it begins; a queued one runs in the background.
         backend: who answers.
+        queue: where it waits when it has had its share of the loop.
         prepare: returns what the backend is asked, once it is the run's turn.
         keeping: how it is stored, or None.
         turn: held from before `prepare` to the end: what lets one run at a time have its turn.
@@ -77,6 +79,7 @@ class Run:
         self,
         response: Response,
         backend: Backend,
+        queue: RunQueue,
         prepare: Callable[[], Awaitable[Call]],
         *,
         keeping: Keeping | None,
@@ -91,6 +94,7 @@ class Run:
         self.background: Final = response.background
         """Whether the run goes on without its client."""
         self._backend = backend
+        self._queue = queue
         self._prepare = prepare
         self._keeping = keeping
         self._turn = turn if turn is not None else nullcontext()
@@ -295,6 +299,9 @@ class Run:
                 accepted = True
                 if not self._begun:
                     await self._begin()
+                    if self.client is not None:
+                        # The client is told first that its answer begins.
+                        await self._queue.turn()
                     if self.ending:
                         break
                 self._sequencer.progress()
@@ -310,14 +317,14 @@ class Run:
                 at = after
                 if taken >= _TURN_EVENTS:
                     await self._publish()
-                    await asyncio.sleep(0)
+                    await self._queue.turn()
                     if self.ending:
                         break
                     taken = 0
                     since = time.perf_counter()
             await self._publish()
             if time.perf_counter() - since > _TURN_SECONDS:
-                await asyncio.sleep(0)
+                await self._queue.turn()
                 taken = 0
                 since = time.perf_counter()
         if not self._ending:
