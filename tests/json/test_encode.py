@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.json import encode, quote
+from antiphon.json import encode, one_line, quote
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.message_pb2 import Message as ItemMessage
 from antiphon.v1.message_pb2 import Role
@@ -290,7 +290,7 @@ def test_a_union_without_an_arm_is_left_out_or_null() -> None:
 
 @pytest.mark.parametrize("character", AWKWARD, ids=ascii)
 def test_no_character_breaks_the_line_of_an_event_stream(character: str) -> None:
-    for printed in (quote(character), encode(SCHEMA.Inner(a=character))):
+    for printed in (one_line(quote(character)), encode(SCHEMA.Inner(a=character))):
         assert len(f"{printed}.".splitlines()) == 1
 
 
@@ -302,7 +302,7 @@ def test_no_character_breaks_the_line_of_an_event_stream(character: str) -> None
 def test_a_line_separator_is_escaped_in_strings_and_documents_and_keys(
     character: str, escape: str
 ) -> None:
-    assert quote(f"a{character}b") == f'"a{escape}b"'
+    assert one_line(quote(f"a{character}b")) == f'"a{escape}b"'
     raw = f'{{"x{character}":"{character}"}}' if character != "\n" else '{"x\\n":"\\n"}'
     message = SCHEMA.Tagged(open={"a": character, "rest": raw})
     printed = encode(message)
@@ -318,7 +318,7 @@ def test_characters_beyond_ascii_stay_as_they_are() -> None:
 @given(st.text())
 def test_a_quoted_text_reads_as_the_same_text(text: str) -> None:
     assert json.loads(quote(text)) == text
-    assert encode(SCHEMA.Inner(a=text)) == f'{{"a":{quote(text)}}}'
+    assert encode(SCHEMA.Inner(a=text)) == f'{{"a":{one_line(quote(text))}}}'
 
 
 # What is printed does not depend on what was printed before.

@@ -25,6 +25,7 @@ __all__ = [
     "Lifecycle",
     "LifecycleEvent",
     "MessageEvent",
+    "PartEvent",
     "Snapshot",
     "TextDeltas",
     "TextKind",
@@ -71,6 +72,7 @@ class TextKind:
         index: the field that tells its place among the parts of the item, or "" if the item
             has one such text of its own.
         content: the kind of the part that it is, or "".
+        part: what the events of that part are called, or "".
     """
 
     name: str
@@ -80,6 +82,7 @@ class TextKind:
     field: str
     index: str = ""
     content: str = ""
+    part: str = ""
 
 
 OUTPUT_TEXT: Final = TextKind(
@@ -90,6 +93,7 @@ OUTPUT_TEXT: Final = TextKind(
     field="text",
     index="content_index",
     content="output_text",
+    part="content_part",
 )
 REFUSAL: Final = TextKind(
     name="a refusal",
@@ -99,6 +103,7 @@ REFUSAL: Final = TextKind(
     field="refusal",
     index="content_index",
     content="refusal",
+    part="content_part",
 )
 REASONING_TEXT: Final = TextKind(
     name="reasoning",
@@ -108,6 +113,7 @@ REASONING_TEXT: Final = TextKind(
     field="text",
     index="content_index",
     content="reasoning_text",
+    part="content_part",
 )
 SUMMARY_TEXT: Final = TextKind(
     name="a summary",
@@ -117,6 +123,7 @@ SUMMARY_TEXT: Final = TextKind(
     field="text",
     index="summary_index",
     content="summary_text",
+    part="reasoning_summary_part",
 )
 FUNCTION_ARGUMENTS: Final = TextKind(
     name="input",
@@ -242,6 +249,48 @@ class LifecycleEvent(Struct, gc=False):
         return message
 
 
+class PartEvent(Struct, gc=False):
+    """An event that tells of a text, or of a part that is nothing but text.
+
+    Args:
+        name: which event it is, such as `output_text_done` or `content_part_added`.
+        part: the text.
+        text: what it is, in the events that tell it whole.
+        sequence_number: its number.
+        frames: the event as a client reads it, kept by whoever encoded it first.
+    """
+
+    name: str
+    part: TextPart
+    text: str = ""
+    sequence_number: int = 0
+    frames: str | None = None
+
+    @property
+    def following(self) -> int:
+        """The number of the event after it."""
+        return self.sequence_number + 1
+
+    @property
+    def message(self) -> ResponseStreamEvent:
+        """The event as a message of the schema."""
+        kind = self.part.kind
+        message = ResponseStreamEvent(sequence_number=self.sequence_number)
+        told: Any = getattr(message, self.name)
+        self.part.place(told)
+        setattr(
+            told if self.name == kind.done else getattr(told.part, kind.content),
+            kind.field,
+            self.text,
+        )
+        return message
+
+    @property
+    def messages(self) -> Sequence[ResponseStreamEvent]:
+        """The event as a message of the schema."""
+        return (self.message,)
+
+
 class TextDeltas(Struct, gc=False):
     """Events that add to one text, one after the other; most events of a stream are such.
 
@@ -286,7 +335,7 @@ class TextDeltas(Struct, gc=False):
 
 
 # None of them refers to what refers to it, so that the collector need not look at them.
-Entry: TypeAlias = MessageEvent | LifecycleEvent | TextDeltas
+Entry: TypeAlias = MessageEvent | LifecycleEvent | PartEvent | TextDeltas
 """An entry of a run's log: one event, or several that are alike; their `sequence_number`s count
 from 0, without a gap."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from antiphon.core.calls import CALLS
 from antiphon.core.event import (
@@ -14,6 +14,7 @@ from antiphon.core.event import (
     REASONING_TEXT,
     REFUSAL,
     SUMMARY_TEXT,
+    PartEvent,
     TextDeltas,
     TextKind,
     TextPart,
@@ -25,7 +26,7 @@ from antiphon.v1.event_pb2 import ResponseStreamEvent, TextLogprob, TextTopLogpr
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
 
-__all__ = ["INPUTS", "OpenItem", "tell_logprobs"]
+__all__ = ["INPUTS", "OpenItem", "Told", "tell_logprobs"]
 
 _IN_PROGRESS: Final = ItemStatus.ITEM_STATUS_IN_PROGRESS
 _COMPLETED: Final = ItemStatus.ITEM_STATUS_COMPLETED
@@ -65,6 +66,10 @@ _TOLD: Final = (
     "summary",
 )
 """What events have told of an item before it is finished."""
+
+
+Told: TypeAlias = ResponseStreamEvent | PartEvent
+"""An event that has no number yet."""
 
 
 class OpenItem:
@@ -115,7 +120,7 @@ class OpenItem:
                 body.content_list.parts.add(output_text=OutputText(text=text))
             body.content_list.SetInParent()
 
-    def begin(self) -> Iterator[ResponseStreamEvent]:
+    def begin(self) -> Iterator[Told]:
         """Yields the events that open the item and tell the text that it came with."""
         contents, text = self._take()
         if self._told:
@@ -157,7 +162,7 @@ class OpenItem:
             return [self._body.content, self._body.summary]
         return []
 
-    def _tell_content(self, content: Content) -> Iterator[ResponseStreamEvent]:
+    def _tell_content(self, content: Content) -> Iterator[Told]:
         """Yields the events of a part that is there whole."""
         kind = _CONTENTS.get((self.kind, content.WhichOneof("kind") or ""))
         if kind is None:
@@ -188,7 +193,7 @@ class OpenItem:
             yield event
         yield from self._close_part(part, content)
 
-    def open_part(self, kind: TextKind, index: int | None = None) -> Iterator[ResponseStreamEvent]:
+    def open_part(self, kind: TextKind, index: int | None = None) -> Iterator[Told]:
         """Yields the events that open a part, and before it those that close the one before it.
 
         Args:
@@ -211,10 +216,7 @@ class OpenItem:
         self.text = part if kind is OUTPUT_TEXT else None
         if not self._told:
             return
-        opened = "reasoning_summary_part_added" if kind is SUMMARY_TEXT else "content_part_added"
-        empty = Content()
-        getattr(empty, kind.content).SetInParent()
-        yield self._part_event(opened, following, empty)
+        yield PartEvent(f"{kind.part}_added", part)
 
     def merged(self, late: Item) -> Item:
         """Returns the item as it ends, with what is known of it only now.
@@ -256,9 +258,7 @@ class OpenItem:
         for part in self.parts.values():
             _put(body, part, _content(part))
 
-    def close(
-        self, *, cut: bool = False, final: Item | None = None
-    ) -> Iterator[ResponseStreamEvent]:
+    def close(self, *, cut: bool = False, final: Item | None = None) -> Iterator[Told]:
         """Yields the events that close the item and its parts.
 
         Args:
@@ -288,9 +288,7 @@ class OpenItem:
             event.output_item_done.item.CopyFrom(self.item)
             yield event
 
-    def _close_part(
-        self, part: TextPart, whole: Content | None = None
-    ) -> Iterator[ResponseStreamEvent]:
+    def _close_part(self, part: TextPart, whole: Content | None = None) -> Iterator[Told]:
         """Yields the events that close a part.
 
         Args:
@@ -304,22 +302,30 @@ class OpenItem:
         _put(self._body, part, content)
         if not self._told:
             return
-        event = ResponseStreamEvent()
-        done = getattr(event, part.kind.done)
-        part.place(done)
-        setattr(done, part.kind.field, part.text)
+        kind, text = part.kind, part.text
+        done = PartEvent(kind.done, part, text)
         if part.logprobs:
-            tell_logprobs(done, part.logprobs)
-        if part.kind is FUNCTION_ARGUMENTS:
-            done.name = self._body.name
-        yield event
-        if part.kind is SUMMARY_TEXT:
-            event = self._part_event("reasoning_summary_part_done", part.index, content)
-            if self._cut:
-                event.reasoning_summary_part_done.status = "incomplete"
+            event = done.message
+            tell_logprobs(event.output_text_done, part.logprobs)
             yield event
-        elif part.kind.content:
-            yield self._part_event("content_part_done", part.index, content)
+        elif kind is FUNCTION_ARGUMENTS:
+            event = done.message
+            event.function_call_arguments_done.name = self._body.name
+            yield event
+        else:
+            yield done
+        if not kind.part:
+            return
+        done = PartEvent(f"{kind.part}_done", part, text)
+        cut = self._cut and kind is SUMMARY_TEXT
+        if whole is None and not part.logprobs and not cut:
+            yield done
+            return
+        event = done.message
+        getattr(event, done.name).part.CopyFrom(content)
+        if cut:
+            event.reasoning_summary_part_done.status = "incomplete"
+        yield event
 
     def _part_event(self, name: str, index: int, content: Content) -> ResponseStreamEvent:
         event = ResponseStreamEvent()

@@ -15,12 +15,13 @@ from antiphon.core.event import (
     Lifecycle,
     LifecycleEvent,
     MessageEvent,
+    PartEvent,
     Snapshot,
     TextDeltas,
     TextKind,
     TextPart,
 )
-from antiphon.core.open_item import INPUTS, OpenItem, tell_logprobs
+from antiphon.core.open_item import INPUTS, OpenItem, Told, tell_logprobs
 from antiphon.core.output import (
     Accepted,
     BackendFault,
@@ -37,7 +38,6 @@ from antiphon.core.output import (
 )
 from antiphon.json import check, redact
 from antiphon.v1 import response_pb2
-from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.message_pb2 import Role
 from antiphon.v1.response_pb2 import Response
@@ -269,11 +269,12 @@ class Sequencer:
         self.entries.append(LifecycleEvent(self.following, name, self.snapshot))
         self.following += 1
 
-    def _tell(self, messages: Iterable[ResponseStreamEvent]) -> None:
-        for message in messages:
-            message.sequence_number = self.following
-            self.following += 1
-            self.entries.append(MessageEvent(message.sequence_number, message))
+    def _tell(self, events: Iterable[Told]) -> None:
+        for event in events:
+            event.sequence_number = number = self.following
+            self.following = number + 1
+            told = event if isinstance(event, PartEvent) else MessageEvent(number, event)
+            self.entries.append(told)
 
     def _text(self, step: TextDelta) -> None:
         """Adds text to a message; most steps are this one."""

@@ -5,8 +5,19 @@ Pure, and driven by the options of `json.proto` alone.
 
 from antiphon.json.check import check
 from antiphon.json.decode import decode
-from antiphon.json.encode import encode, one_line, quote
+from antiphon.json.encode import encode, one_line, quote, quote_word
 from antiphon.json.errors import InvalidValue
 from antiphon.json.secret import redact
+from antiphon.json.shape import shape
 
-__all__ = ["InvalidValue", "check", "decode", "encode", "one_line", "quote", "redact"]
+__all__ = [
+    "InvalidValue",
+    "check",
+    "decode",
+    "encode",
+    "one_line",
+    "quote",
+    "quote_word",
+    "redact",
+    "shape",
+]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import zlib
-from json.encoder import encode_basestring as quote
+from json.encoder import encode_basestring as quote_word
 from typing import Final
 
+import msgspec
 from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message as ProtoMessage
 
 from antiphon.json.plan import Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.source import Function, Scope, Source, lazy
 
-__all__ = ["encode", "one_line", "quote"]
+__all__ = ["encode", "one_line", "quote", "quote_word"]
 
 _LINE_SEPARATORS: Final = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\x85", "\\u0085"))
 
@@ -39,6 +40,18 @@ class _Numbers(dict[float, str]):
         return _number(value)
 
 
+_print = msgspec.json.Encoder().encode
+
+
+def quote(text: str) -> str:
+    """Prints a string as JSON.
+
+    Args:
+        text: the string.
+    """
+    return quote_word(text) if len(text) < _LONG else _print(text).decode()
+
+
 _scope: Scope = {
     "numbers": _Numbers({0.0: "0", 1.0: "1"}),
     "q": quote,
@@ -47,6 +60,8 @@ _scope: Scope = {
 }
 _documents: dict[type[ProtoMessage], Function] = {}
 
+_LONG: Final = 64
+"""Characters from which on msgspec prints a string faster than the standard library."""
 _FEW: Final = 4
 """Arms that are asked for by name, one after the other."""
 _COMMONEST: Final = 2

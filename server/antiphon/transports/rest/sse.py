@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from functools import cache
 from typing import Final
 
@@ -10,13 +10,15 @@ from antiphon.core.event import (
     Entry,
     Lifecycle,
     LifecycleEvent,
+    PartEvent,
     Snapshot,
     TextDeltas,
+    TextKind,
     TextPart,
     event_type,
 )
 from antiphon.engine.reader import EventReader
-from antiphon.json import encode, one_line, quote
+from antiphon.json import encode, one_line, quote, quote_word, shape
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.response_pb2 import Response
 
@@ -102,22 +104,28 @@ def frames(entry: Entry) -> str:
         if isinstance(entry, TextDeltas):
             head, middle, tail = entry.part.frame or _text_delta_frame(entry.part)
             texts = [
-                f"{head}{number}{middle}{quote(delta)}{tail}"
+                f"{head}{number}{middle}{quote_word(delta)}{tail}"
                 for number, delta in enumerate(entry.deltas, entry.sequence_number)
             ]
             text = one_line("".join(texts))
         elif isinstance(entry, LifecycleEvent):
-            head, middle = _lifecycle_frame(entry.name)
+            head, tail = _lifecycle_shape(entry.name)
             shown = snapshot_json(entry.snapshot)
-            text = f"{head}{entry.sequence_number}{middle}{shown}}}\n\n"
+            text = f'{head}{entry.sequence_number}{tail},"response":{shown}}}\n\n'
+        elif isinstance(entry, PartEvent):
+            pieces = _part_shape(entry.part.kind, entry.name)
+            values = [str(entry.sequence_number), *_place(entry.part)]
+            if len(values) + 1 < len(pieces):
+                values.append(quote(entry.text))
+            text = one_line(_filled(pieces, values))
         else:
-            text = _frame(entry.message)
+            text = f"{_head(entry.message)}{encode(entry.message)}\n\n"
         entry.frames = text
     return text
 
 
-def _frame(message: ResponseStreamEvent) -> str:
-    return f"event: {event_type(message)}\ndata: {encode(message)}\n\n"
+def _head(message: ResponseStreamEvent) -> str:
+    return f"event: {event_type(message)}\ndata: "
 
 
 def snapshot_json(snapshot: Snapshot) -> str:
@@ -133,18 +141,43 @@ def snapshot_json(snapshot: Snapshot) -> str:
 
 
 @cache
-def _lifecycle_frame(name: Lifecycle) -> tuple[str, str]:
-    """Returns what stands before the number of an event, and between that and its response."""
-    bare = LifecycleEvent(0, name, Snapshot(Response())).bare_message
-    head, number, rest = _frame(bare).partition('"sequence_number":0')
-    return head + number[:-1], rest.removesuffix("}\n\n") + ',"response":'
+def _lifecycle_shape(name: Lifecycle) -> tuple[str, str]:
+    """Returns what stands before an event's number, and after it before the response."""
+    message = LifecycleEvent(0, name, Snapshot(Response())).bare_message
+    head, tail = shape(message, ["sequence_number"])
+    return _head(message) + head, tail.removesuffix("}")
+
+
+@cache
+def _part_shape(kind: TextKind, name: str) -> Sequence[str]:
+    """Returns what stands around the values of an event of a text: its number, place and text."""
+    message = ResponseStreamEvent()
+    part = f"part.{kind.content}."
+    text = {kind.delta: "delta", kind.done: kind.field, f"{kind.part}_done": part + kind.field}
+    place = ["item_id", "output_index", *([kind.index] if kind.index else [])]
+    fields = [*place, *([text[name]] if name in text else [])]
+    if name not in text:
+        getattr(getattr(message, name).part, kind.content).SetInParent()
+    head, *between, tail = shape(
+        message, ["sequence_number", *(f"{name}.{field}" for field in fields)]
+    )
+    return (_head(message) + head, *between, f"{tail}\n\n")
+
+
+def _place(part: TextPart) -> list[str]:
+    """Returns the printed values that tell where a text stands."""
+    place = [quote(part.item_id), str(part.output_index)]
+    return [*place, str(part.index)] if part.kind.index else place
+
+
+def _filled(pieces: Sequence[str], values: Sequence[str]) -> str:
+    """Puts values between pieces of text."""
+    first, *others = pieces
+    return first + "".join([v + piece for v, piece in zip(values, others, strict=True)])
 
 
 def _text_delta_frame(part: TextPart) -> tuple[str, str, str]:
     """Returns what stands around the number and the text of a part's deltas."""
-    # Quotes inside strings are escaped, so that these two can only be the members themselves.
-    (message,) = TextDeltas(0, part, [""]).messages
-    head, number, rest = _frame(message).partition('"sequence_number":0')
-    middle, delta, tail = rest.partition('"delta":""')
-    part.frame = head + number[:-1], middle + delta[:-2], tail
+    head, *between, tail = _part_shape(part.kind, part.kind.delta)
+    part.frame = head, _filled(between, _place(part)), tail
     return part.frame

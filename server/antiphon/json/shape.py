@@ -1,0 +1,47 @@
+"""Shapes: the JSON of messages that differ in a few values only, printed without the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain, pairwise
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from antiphon.json.encode import encode, quote
+
+__all__ = ["shape"]
+
+# Stand in for values while the text around them is cut out: nothing else prints like them.
+_NUMBER: Final = 1_234_567_890_000_000
+_TEXT: Final = "\ue000{}\ue000"
+
+
+def shape(message: Message, paths: Iterable[str]) -> list[str]:
+    """Returns the JSON around some values of a message: before, between and after them.
+
+    Args:
+        message: the message with whatever else it holds. The values are overwritten.
+        paths: the fields of the values, strings and numbers, in the order in which they are
+            printed; such as `output_text_delta.item_id`.
+
+    Raises:
+        ValueError: a value is not printed, or not in this order.
+    """
+    printed = []
+    for place, path in enumerate(paths):
+        *names, name = path.split(".")
+        owner: Any = message
+        for each in names:
+            owner = getattr(owner, each)
+        text = isinstance(getattr(owner, name), str)
+        value = _TEXT.format(place) if text else _NUMBER + place
+        setattr(owner, name, value)
+        printed.append(quote(value) if isinstance(value, str) else str(value))
+    json = encode(message)
+    starts = [json.index(value) for value in printed]
+    if starts != sorted(starts):
+        raise ValueError("the values are printed in another order")
+    ends = (start + len(value) for start, value in zip(starts, printed, strict=True))
+    cuts = pairwise(chain([0], *zip(starts, ends, strict=True), [len(json)]))
+    return [json[start:end] for place, (start, end) in enumerate(cuts) if place % 2 == 0]

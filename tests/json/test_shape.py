@@ -1,0 +1,49 @@
+from itertools import zip_longest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from antiphon.json import encode, one_line, quote, quote_word, shape
+from antiphon.v1.event_pb2 import ResponseStreamEvent
+
+PATHS = ["sequence_number", "output_text_delta.item_id", "output_text_delta.output_index"]
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def filled(pieces: list[str], values: list[str]) -> str:
+    return "".join(piece + value for piece, value in zip_longest(pieces, values, fillvalue=""))
+
+
+@given(st.integers(0, 2**53), TEXT, st.integers(0, 2**53))
+def test_what_is_put_into_a_shape_is_what_the_message_prints(
+    number: int, item_id: str, index: int
+) -> None:
+    pieces = shape(ResponseStreamEvent(), PATHS)
+    message = ResponseStreamEvent(sequence_number=number)
+    message.output_text_delta.item_id = item_id
+    message.output_text_delta.output_index = index
+    printed = filled(pieces, [str(number), quote_word(item_id), str(index)])
+    assert one_line(printed) == encode(message)
+
+
+def test_a_shape_keeps_what_else_the_message_holds() -> None:
+    message = ResponseStreamEvent()
+    message.output_text_delta.delta = "stays"
+    (head, tail) = shape(message, ["output_text_delta.item_id"])
+    assert head.endswith('"item_id":')
+    assert '"delta":"stays"' in tail
+
+
+@pytest.mark.parametrize(
+    "paths", [PATHS[::-1], ["sequence_number", "output_text_delta.logprobs.token"]]
+)
+def test_values_that_are_not_printed_in_this_order_have_no_shape(paths: list[str]) -> None:
+    with pytest.raises((ValueError, AttributeError)):
+        shape(ResponseStreamEvent(), paths)
+
+
+@given(TEXT, st.integers(0, 100))
+def test_a_string_is_printed_the_same_however_long_it_is(text: str, times: int) -> None:
+    assert quote(text * times) == quote_word(text * times)
