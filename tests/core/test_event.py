@@ -8,11 +8,11 @@ from antiphon.core.event import (
     REASONING_TEXT,
     REFUSAL,
     SUMMARY_TEXT,
+    DeltaEvents,
     Lifecycle,
     LifecycleEvent,
     MessageEvent,
     Snapshot,
-    TextDeltas,
     TextKind,
     TextPart,
     event_type,
@@ -48,7 +48,7 @@ def test_a_message_of_an_event_can_be_changed_without_changing_its_snapshot() ->
 
 
 def test_text_deltas_belong_to_their_part_and_are_numbered() -> None:
-    entry = TextDeltas(4, TextPart("msg_1", 2, 3), ["a", "b", "c"])
+    entry = DeltaEvents(4, TextPart("msg_1", 2, 3), ["a", "b", "c"])
     assert entry.following == 7
     assert [message.sequence_number for message in entry.messages] == [4, 5, 6]
     for message, text in zip(entry.messages, "abc", strict=True):
@@ -59,9 +59,9 @@ def test_text_deltas_belong_to_their_part_and_are_numbered() -> None:
 
 
 def test_text_deltas_can_be_read_from_one_of_them_on() -> None:
-    entry = TextDeltas(4, TextPart("msg_1", 2, 3), ["a", "b", "c"])
+    entry = DeltaEvents(4, TextPart("msg_1", 2, 3), ["a", "b", "c"])
     assert entry.since(4) == entry
-    assert entry.since(6) == TextDeltas(6, entry.part, ["c"])
+    assert entry.since(6) == DeltaEvents(6, entry.part, ["c"])
     assert list(entry.since(5).messages) == list(entry.messages)[1:]
 
 
@@ -80,7 +80,7 @@ def test_text_deltas_can_be_read_from_one_of_them_on() -> None:
 )
 def test_every_kind_of_text_has_its_delta(kind: TextKind, index: str | None) -> None:
     place = 3 if index else 0
-    (message,) = TextDeltas(4, TextPart("item_1", 2, place, kind), ["text"]).messages
+    (message,) = DeltaEvents(4, TextPart("item_1", 2, place, kind), ["text"]).messages
     assert event_type(message) == f"response.{'.'.join(kind.delta.rsplit('_', 1))}"
     assert message.sequence_number == 4
     told = getattr(message, kind.delta)

@@ -18,6 +18,7 @@ from antiphon.core.output import (
     Step,
     SummaryDelta,
     TextDelta,
+    TextDeltas,
 )
 from antiphon.core.sequencer import Sequencer
 from antiphon.json import InvalidValue
@@ -89,6 +90,9 @@ FAULTS: dict[str, tuple[list[Step], Step]] = {
     "a number with probabilities": ([TextDelta("a")], TextDelta(odd(5), logprobs=[logprob("a")])),
     "too much input": ([ItemAdded(a_call())], InputDelta("x" * (LARGEST + 1))),
     "too much input in bytes": ([ItemAdded(a_call())], InputDelta("é" * (LARGEST // 2 + 1))),
+    "a number among texts": ([TextDelta("a")], TextDeltas(odd(["a", 5]))),
+    "a surrogate among texts": ([TextDelta("a")], TextDeltas(["a", "\ud800"])),
+    "too much of one text": ([TextDelta("a")], TextDeltas(["a", "x" * (LARGEST + 1)])),
     "too much of a refusal": ([TextDelta("a")], RefusalDelta("x" * (LARGEST + 1))),
     "too much of a summary": ([ItemAdded(reasoning())], SummaryDelta("x" * (LARGEST + 1))),
     "too much reasoning": ([ItemAdded(reasoning())], ReasoningDelta("x" * (LARGEST + 1))),
@@ -232,29 +236,43 @@ def test_whatever_a_backend_does_the_stream_keeps_the_rules(
     assert output(sequencer.current()) == final
 
 
-def taken(sequencer: Sequencer, steps: Sequence[Step], most: int) -> int:
+def grouped(steps: Sequence[Step], most: int) -> list[Step]:
+    """Returns the same steps, with texts that follow on as one step."""
+    found: list[Step] = []
+    texts: list[str] = []
+    for step in steps:
+        if not isinstance(step, TextDelta) or step.logprobs:
+            found.append(step)
+            continue
+        last = found[-1] if found else None
+        if isinstance(last, TextDeltas) and last.key == step.key and len(texts) < most:
+            texts.append(step.text)
+        else:
+            texts = [step.text]
+            found.append(TextDeltas(texts, step.key))
+    return found
+
+
+def taken(sequencer: Sequencer, steps: Sequence[Step]) -> int:
     """Takes steps as a run does, until one does not fit; returns how many were taken."""
-    at = 0
-    while at < len(steps):
+    for number, step in enumerate(steps):
         try:
-            after_texts = sequencer.apply_texts(steps, at, most)
-            if after_texts == at:
-                sequencer.apply(steps[at])
-                after_texts += 1
+            sequencer.apply(step)
         except BackendFault:
-            break
-        at = after_texts
-    return at
+            return number
+    return len(steps)
 
 
-@given(STEPS, st.sampled_from(sorted(ENDINGS)), st.integers(0, 4))
-def test_however_steps_are_taken_the_answer_is_the_same(
+@given(STEPS, st.sampled_from(sorted(ENDINGS)), st.integers(1, 4))
+def test_however_texts_are_given_the_answer_is_the_same(
     steps: Sequence[Step], ending: str, most: int
 ) -> None:
     one_by_one, together, unread = begun(), begun(), begun(told=False)
-    at = taken(one_by_one, deepcopy(steps), 0)
-    assert taken(together, deepcopy(steps), most) == at
-    assert taken(unread, deepcopy(steps), most) == at
+    at = taken(one_by_one, deepcopy(steps))
+    groups = [*grouped(deepcopy(steps[:at]), most), *deepcopy(steps[at : at + 1])]
+    fit = len(groups) - (at < len(steps))
+    assert taken(together, deepcopy(groups)) == fit
+    assert taken(unread, groups) == fit
     now = output(one_by_one.current())
     assert output(together.current()) == output(unread.current()) == now
     final = ended(one_by_one, ending)

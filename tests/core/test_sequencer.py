@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from antiphon.core.event import LifecycleEvent, event_type
-from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone, Step, TextDelta
+from antiphon.core.output import (
+    Accepted,
+    Failed,
+    Finished,
+    ItemAdded,
+    ItemDone,
+    Step,
+    TextDelta,
+    TextDeltas,
+)
 from antiphon.core.sequencer import BackendFault, Sequencer
 from antiphon.core.tokens import usage
 from antiphon.json import InvalidValue
@@ -60,7 +69,7 @@ def ended(sequencer: Sequencer, response: Response) -> Response:
     return check_stream(messages(sequencer))
 
 
-def texts(response: Response) -> list[str]:
+def texts_of(response: Response) -> list[str]:
     return [message_text(item) for item in response.output]
 
 
@@ -103,6 +112,26 @@ def test_an_empty_answer_has_no_items() -> None:
     assert not final.output
 
 
+def test_texts_that_are_there_at_once_are_an_event_each_and_one_entry() -> None:
+    sequencer = Sequencer(a_response(), max_event_bytes=100)
+    sequencer.begin()
+    sequencer.apply(TextDelta("a"))
+    before = len(sequencer.entries)
+    # Together they are larger than a single one may be.
+    texts = ["", "b", "c" * 100, "", "d" * 100]
+    sequencer.apply(TextDeltas(texts))
+    texts.append("changed afterwards")
+    assert len(sequencer.entries) == before + 1
+    final = ended(sequencer, sequencer.complete(Finished(), AT))
+    deltas = [
+        message.output_text_delta.delta
+        for message in messages(sequencer)
+        if message.HasField("output_text_delta")
+    ]
+    assert deltas == ["a", "b", "c" * 100, "d" * 100]
+    assert texts_of(final) == ["".join(deltas)]
+
+
 def test_a_step_of_acceptance_is_no_event() -> None:
     assert types(after(Accepted())) == types(begun())
 
@@ -110,14 +139,14 @@ def test_a_step_of_acceptance_is_no_event() -> None:
 def test_the_deltas_join_to_the_text_of_the_message() -> None:
     sequencer = after(*map(TextDelta, ("Grüß", " ", "\u2028", "😀", "\n")))
     final = ended(sequencer, sequencer.complete(Finished(), AT))
-    assert texts(final) == ["Grüß \u2028😀\n"]
+    assert texts_of(final) == ["Grüß \u2028😀\n"]
 
 
 def test_an_empty_delta_is_no_event_and_yet_opens_its_part() -> None:
     sequencer = after(TextDelta(""), TextDelta(""))
     assert types(sequencer)[2:] == ["response.output_item.added", "response.content_part.added"]
     final = ended(sequencer, sequencer.complete(Finished(), AT))
-    assert texts(final) == [""]
+    assert texts_of(final) == [""]
     assert len(final.output[0].message.content_list.parts) == 1
 
 
@@ -150,7 +179,7 @@ def test_text_without_a_message_opens_one_of_the_assistants() -> None:
 
 def test_text_after_a_finished_message_opens_another() -> None:
     sequencer = after(TextDelta("a"), ItemDone(), TextDelta("b"))
-    assert texts(ended(sequencer, sequencer.complete(Finished(), AT))) == ["a", "b"]
+    assert texts_of(ended(sequencer, sequencer.complete(Finished(), AT))) == ["a", "b"]
 
 
 def test_parallel_items_interleave_and_keep_their_ids_and_places() -> None:
@@ -162,7 +191,7 @@ def test_parallel_items_interleave_and_keep_their_ids_and_places() -> None:
         TextDelta("!", key="z"),
         TextDelta("b", key="y"),
     )
-    assert texts(ended(sequencer, sequencer.complete(Finished(), AT))) == ["12", "ab", "!"]
+    assert texts_of(ended(sequencer, sequencer.complete(Finished(), AT))) == ["12", "ab", "!"]
 
 
 def test_an_item_of_an_unknown_kind_is_told_whole() -> None:
@@ -213,7 +242,7 @@ def test_a_failed_response_keeps_its_output_so_far() -> None:
     assert (final.error.code, final.error.message) == ("rate_limit_exceeded", "Too many.")
     assert final.usage == usage(3, 4)
     assert not final.HasField("completed_at")
-    assert texts(final) == ["a", "b"]
+    assert texts_of(final) == ["a", "b"]
     assert [item.message.status for item in final.output] == [COMPLETED, INCOMPLETE]
 
 
@@ -233,7 +262,7 @@ def test_a_cancelled_response_ends_in_a_failed_event_and_keeps_its_output() -> N
     assert types(sequencer)[-1] == "response.failed"
     assert final.status == ResponseStatus.RESPONSE_STATUS_CANCELLED
     assert not final.HasField("error")
-    assert texts(final) == ["a"]
+    assert texts_of(final) == ["a"]
     assert final.output[0].message.status == INCOMPLETE
 
 
@@ -269,7 +298,7 @@ def test_the_open_keys_are_unique() -> None:
 
 def test_a_key_may_be_used_again_after_its_item_is_done() -> None:
     sequencer = after(TextDelta("a", key="x"), ItemDone(key="x"), TextDelta("b", key="x"))
-    assert texts(sequencer.current()) == ["a", "b"]
+    assert texts_of(sequencer.current()) == ["a", "b"]
 
 
 def test_an_item_that_is_not_open_cannot_be_finished() -> None:
@@ -301,7 +330,7 @@ def test_an_item_is_held_to_the_schemas_rules_when_it_comes(item: Item) -> None:
         sequencer.apply(ItemAdded(item, key="y"))
     assert messages(sequencer) == before
     final = ended(sequencer, sequencer.fail(Failed("server_error", "It failed.")))
-    assert texts(final) == ["a"]
+    assert texts_of(final) == ["a"]
 
 
 def test_a_step_of_no_known_kind_is_refused() -> None:
@@ -317,14 +346,14 @@ def test_what_is_not_text_is_refused_when_it_comes(text: str) -> None:
         sequencer.apply(TextDelta(text))
     assert messages(sequencer) == before
     # The run can still be ended, with what was written before.
-    assert texts(ended(sequencer, sequencer.fail(Failed("server_error", "It failed.")))) == ["a"]
+    assert texts_of(ended(sequencer, sequencer.fail(Failed("server_error", "It failed.")))) == ["a"]
 
 
 def test_the_current_response_has_the_output_so_far() -> None:
     sequencer = after(TextDelta("a", key="x"), TextDelta("b", key="y"), ItemDone(key="x"))
     now = sequencer.current()
     assert now.status == ResponseStatus.RESPONSE_STATUS_IN_PROGRESS
-    assert texts(now) == ["a", "b"]
+    assert texts_of(now) == ["a", "b"]
     assert [item.message.status for item in now.output] == [COMPLETED, IN_PROGRESS]
 
 
@@ -341,7 +370,7 @@ def test_the_current_response_leaves_the_run_as_it_is() -> None:
     sequencer = after(TextDelta("a"))
     sequencer.current().output[0].message.content_list.parts[0].output_text.text = "changed"
     sequencer.apply(TextDelta("b"))
-    assert texts(ended(sequencer, sequencer.complete(Finished(), AT))) == ["ab"]
+    assert texts_of(ended(sequencer, sequencer.complete(Finished(), AT))) == ["ab"]
 
 
 def test_after_the_end_the_current_response_is_the_final_one() -> None:
@@ -396,11 +425,11 @@ def test_whatever_a_backend_does_the_stream_keeps_the_rules(
             sequencer.apply(step)
         except BackendFault:
             break
-    so_far = texts(sequencer.current())
+    so_far = texts_of(sequencer.current())
     response = {
         "complete": lambda: sequencer.complete(Finished(), AT),
         "incomplete": lambda: sequencer.complete(Finished(incomplete="max_output_tokens"), AT),
         "fail": lambda: sequencer.fail(Failed("server_error", "It failed.")),
         "cancel": sequencer.cancel,
     }[end]()
-    assert texts(ended(sequencer, response)) == so_far
+    assert texts_of(ended(sequencer, response)) == so_far

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from antiphon.backends.protocol import Call
 from antiphon.backends.text import last_user_text
-from antiphon.core.output import Finished, Step, TextDelta
+from antiphon.core.output import Finished, Step, TextDeltas
 from antiphon.core.tokens import count, usage
 
 __all__ = ["EchoBackend"]
@@ -26,6 +26,6 @@ class EchoBackend:
         """Yields the last text of the new input, or nothing but the end if there is none."""
         text = last_user_text(call.input)
         size = max(1, -(-len(text) // self._deltas))
-        steps: list[Step] = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
-        steps.append(Finished(usage(call.context_tokens, count(text))))
-        yield steps
+        texts = [text[at : at + size] for at in range(0, len(text), size)]
+        told = [TextDeltas(texts)] if texts else []
+        yield [*told, Finished(usage(call.context_tokens, count(text)))]

@@ -21,13 +21,13 @@ __all__ = [
     "REASONING_TEXT",
     "REFUSAL",
     "SUMMARY_TEXT",
+    "DeltaEvents",
     "Entry",
     "Lifecycle",
     "LifecycleEvent",
     "MessageEvent",
     "PartEvent",
     "Snapshot",
-    "TextDeltas",
     "TextKind",
     "TextPart",
     "event_type",
@@ -291,7 +291,7 @@ class PartEvent(Struct, gc=False):
         return (self.message,)
 
 
-class TextDeltas(Struct, gc=False):
+class DeltaEvents(Struct, gc=False):
     """Events that add to one text, one after the other; most events of a stream are such.
 
     Args:
@@ -325,17 +325,17 @@ class TextDeltas(Struct, gc=False):
             messages.append(message)
         return messages
 
-    def since(self, number: int) -> TextDeltas:
+    def since(self, number: int) -> DeltaEvents:
         """Returns the events from one of them on.
 
         Args:
             number: its number.
         """
-        return TextDeltas(number, self.part, self.deltas[number - self.sequence_number :])
+        return DeltaEvents(number, self.part, self.deltas[number - self.sequence_number :])
 
 
 # None of them refers to what refers to it, so that the collector need not look at them.
-Entry: TypeAlias = MessageEvent | LifecycleEvent | PartEvent | TextDeltas
+Entry: TypeAlias = MessageEvent | LifecycleEvent | PartEvent | DeltaEvents
 """An entry of a run's log: one event, or several that are alike; their `sequence_number`s count
 from 0, without a gap."""
 

@@ -14,8 +14,8 @@ from antiphon.core.event import (
     REASONING_TEXT,
     REFUSAL,
     SUMMARY_TEXT,
+    DeltaEvents,
     PartEvent,
-    TextDeltas,
     TextKind,
     TextPart,
 )
@@ -400,4 +400,4 @@ def _put(body: Any, part: TextPart, content: Content) -> None:
 
 
 def _delta(part: TextPart, text: str) -> ResponseStreamEvent:
-    return TextDeltas(0, part, [text]).messages[0]
+    return DeltaEvents(0, part, [text]).messages[0]

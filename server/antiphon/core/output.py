@@ -24,6 +24,7 @@ __all__ = [
     "Step",
     "SummaryDelta",
     "TextDelta",
+    "TextDeltas",
 ]
 
 
@@ -60,6 +61,18 @@ class TextDelta(Struct, gc=False):
     text: str
     key: str = ""
     logprobs: Sequence[OutputTextLogprob] = ()
+
+
+class TextDeltas(Struct, gc=False):
+    """Several pieces of text that are there at once: the same as a `TextDelta` for each.
+
+    Args:
+        texts: the texts to add, at most a few hundred: clients wait until all are taken.
+        key: the message's name.
+    """
+
+    texts: Sequence[str]
+    key: str = ""
 
 
 class RefusalDelta(Struct, gc=False):
@@ -157,6 +170,7 @@ Step: TypeAlias = (
     Accepted
     | ItemAdded
     | TextDelta
+    | TextDeltas
     | RefusalDelta
     | InputDelta
     | SummaryDelta

@@ -11,13 +11,13 @@ from antiphon.core.event import (
     REASONING_TEXT,
     REFUSAL,
     SUMMARY_TEXT,
+    DeltaEvents,
     Entry,
     Lifecycle,
     LifecycleEvent,
     MessageEvent,
     PartEvent,
     Snapshot,
-    TextDeltas,
     TextKind,
     TextPart,
 )
@@ -35,6 +35,7 @@ from antiphon.core.output import (
     Step,
     SummaryDelta,
     TextDelta,
+    TextDeltas,
 )
 from antiphon.json import check, redact
 from antiphon.v1 import response_pb2
@@ -124,8 +125,13 @@ class Sequencer:
         Raises:
             BackendFault: the step does not fit what came before.
         """
-        if step.__class__ is TextDelta:
-            self._text(step)
+        if isinstance(step, TextDeltas):
+            self._text(step.key, step.texts)
+        elif isinstance(step, TextDelta):
+            if step.logprobs:
+                self._text_with_logprobs(step)
+            else:
+                self._text(step.key, (step.text,))
         elif isinstance(step, InputDelta):
             self._input(step)
         elif isinstance(step, RefusalDelta):
@@ -144,46 +150,6 @@ class Sequencer:
         elif not isinstance(step, Accepted):
             raise BackendFault("a step is of no known kind")
         return None
-
-    def apply_texts(self, steps: Sequence[Step], at: int, most: int) -> int:
-        """Adds the events of one text that follow on: what `apply` does, for many steps at once.
-
-        Args:
-            steps: the steps.
-            at: the place of the first one to take.
-            most: the greatest number of steps to take.
-
-        Returns:
-            The place of the first step that was not taken: at once, if it is left to `apply`.
-        """
-        first = steps[at]
-        if first.__class__ is not TextDelta:
-            return at
-        key = first.key
-        opened = self._open.get(key)
-        part = opened.text if opened is not None else None
-        if part is None:
-            return at
-        largest = self._max_event_bytes // 4
-        deltas: list[str] = []
-        try:
-            for step in steps[at : at + most]:
-                if step.__class__ is not TextDelta or step.key != key or step.logprobs:
-                    break
-                text = step.text
-                if text.__class__ is not str or not text or len(text) > largest:
-                    break
-                if not text.isascii():
-                    # A lone surrogate fails here, not in the middle of an encoding later.
-                    text.encode()
-                deltas.append(text)
-        finally:
-            if deltas:
-                part.texts += deltas
-                if self._told:
-                    self.entries.append(TextDeltas(self.following, part, deltas))
-                    self.following += len(deltas)
-        return at + len(deltas)
 
     def current(self) -> Response:
         """Returns the response as it is now, with the output so far."""
@@ -276,29 +242,29 @@ class Sequencer:
             told = event if isinstance(event, PartEvent) else MessageEvent(number, event)
             self.entries.append(told)
 
-    def _text(self, step: TextDelta) -> None:
+    def _text(self, key: str, texts: Sequence[str]) -> None:
         """Adds text to a message; most steps are this one."""
-        text = step.text
-        if text:
-            if len(text) * 4 > self._max_event_bytes < len(text.encode()):
-                raise _too_large()
-            # Called on the class, it refuses what is not a string, such as bytes.
-            if not str.isascii(text):
-                # A lone surrogate fails here, not in the middle of an encoding later.
-                text.encode()
-        opened = self._open.get(step.key)
-        part = opened.text if opened is not None else None
-        if part is None:
-            part = self._part(opened or self._add_message(step.key), OUTPUT_TEXT)
-        if step.logprobs:
-            self._text_with_logprobs(step, part)
-        elif text:
-            self._delta(part, text)
+        whole = "".join(texts)
+        if not whole.isascii():
+            # A lone surrogate fails here, not in the middle of an encoding later.
+            whole.encode()
+        most = self._max_event_bytes
+        if len(whole) * 4 > most and any(len(text.encode()) > most for text in texts):
+            raise _too_large()
+        part = self._text_part(key)
+        if whole:
+            self._add_text(part, whole, list(filter(None, texts)))
 
-    def _text_with_logprobs(self, step: TextDelta, part: TextPart) -> None:
+    def _text_part(self, key: str) -> TextPart:
+        opened = self._open.get(key)
+        part = opened.text if opened is not None else None
+        return part or self._part(opened or self._add_message(key), OUTPUT_TEXT)
+
+    def _text_with_logprobs(self, step: TextDelta) -> None:
         for logprob in step.logprobs:
             check(logprob)
-        message = TextDeltas(0, part, [step.text]).messages[0]
+        part = self._text_part(step.key)
+        message = DeltaEvents(0, part, [step.text]).messages[0]
         told = message.output_text_delta
         tell_logprobs(told, step.logprobs)
         if message.ByteSize() > self._max_event_bytes:
@@ -331,13 +297,13 @@ class Sequencer:
             raise _too_large()
         part = self._part(opened, kind, index)
         if text:
-            self._delta(part, text)
+            self._add_text(part, text, (text,))
 
-    def _delta(self, part: TextPart, text: str) -> None:
-        part.texts.append(text)
+    def _add_text(self, part: TextPart, whole: str, deltas: Sequence[str]) -> None:
+        part.texts.append(whole)
         if self._told:
-            self.entries.append(TextDeltas(self.following, part, (text,)))
-            self.following += 1
+            self.entries.append(DeltaEvents(self.following, part, deltas))
+            self.following += len(deltas)
 
     def _part(self, opened: OpenItem, kind: TextKind, index: int | None = None) -> TextPart:
         """Returns the part of an item that text is added to, which is opened if need be."""

@@ -14,8 +14,8 @@ import structlog
 
 from antiphon.backends.protocol import Backend, Call
 from antiphon.core.errors import ApiError, ErrorKind
-from antiphon.core.event import Entry, Snapshot, TextDeltas
-from antiphon.core.output import Failed, Finished, Step
+from antiphon.core.event import DeltaEvents, Entry, Snapshot
+from antiphon.core.output import Failed, Finished, Step, TextDeltas
 from antiphon.core.sequencer import BackendFault, Sequencer
 from antiphon.engine.queue import RunQueue
 from antiphon.engine.reader import BATCH_EVENTS, Reader
@@ -287,7 +287,7 @@ class Run:
             _log.exception("backend failed when it was closed", response_id=self.response_id)
 
     async def _read(self, steps: AsyncIterator[Sequence[Step]]) -> Finished | Failed:
-        apply, apply_texts = self._sequencer.apply, self._sequencer.apply_texts
+        apply = self._sequencer.apply
         taken = 0
         since = time.perf_counter()
         accepted = False
@@ -305,16 +305,11 @@ class Run:
                     if self.ending:
                         break
                 self._sequencer.progress()
-            at = 0
-            while at < len(batch):
-                after = apply_texts(batch, at, _TURN_EVENTS - taken)
-                if after == at:
-                    end = apply(batch[at])
-                    if end is not None:
-                        return end
-                    after += 1
-                taken += after - at
-                at = after
+            for step in batch:
+                end = apply(step)
+                if end is not None:
+                    return end
+                taken += len(step.texts) if isinstance(step, TextDeltas) else 1
                 if taken >= _TURN_EVENTS:
                     await self._publish()
                     await self._queue.turn()
@@ -485,7 +480,7 @@ class Run:
         at = self._place_of(position)
         entries = self._log[at : self._place_of(position + BATCH_EVENTS - 1) + 1]
         first = entries[0] if entries else None
-        if isinstance(first, TextDeltas) and first.sequence_number < position:
+        if isinstance(first, DeltaEvents) and first.sequence_number < position:
             entries[0] = first.since(position)
         return entries
 

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from antiphon.core.event import (
+    DeltaEvents,
     Entry,
     Lifecycle,
     LifecycleEvent,
     MessageEvent,
     Snapshot,
-    TextDeltas,
     TextPart,
     event_type,
 )
@@ -64,7 +64,7 @@ def lines_of(text: str) -> int:
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: ascii(part.item_id))
 @pytest.mark.parametrize("number", [0, 1, 12, 2**40])
 def test_text_deltas_are_encoded_like_their_messages(part: TextPart, number: int) -> None:
-    entry = TextDeltas(number, part, ["a", "", " ", AWKWARD, *AWKWARD])
+    entry = DeltaEvents(number, part, ["a", "", " ", AWKWARD, *AWKWARD])
     messages_of([entry])
     assert lines_of(frames(entry)) == 1 + 3 * len(entry.deltas)
 
@@ -73,7 +73,7 @@ def test_text_deltas_are_encoded_like_their_messages(part: TextPart, number: int
 def test_the_deltas_of_a_part_are_encoded_like_their_messages(
     deltas: list[str], data: st.DataObject
 ) -> None:
-    entry = TextDeltas(7, TextPart("msg_1", 3, 4), deltas)
+    entry = DeltaEvents(7, TextPart("msg_1", 3, 4), deltas)
     messages = messages_of([entry])
     start = data.draw(st.integers(0, len(deltas) - 1))
     assert messages_of([entry.since(7 + start)]) == messages[start:]

@@ -7,12 +7,12 @@ from functools import cache
 from typing import Final
 
 from antiphon.core.event import (
+    DeltaEvents,
     Entry,
     Lifecycle,
     LifecycleEvent,
     PartEvent,
     Snapshot,
-    TextDeltas,
     TextKind,
     TextPart,
     event_type,
@@ -101,7 +101,7 @@ def frames(entry: Entry) -> str:
     """
     text = entry.frames
     if text is None:
-        if isinstance(entry, TextDeltas):
+        if isinstance(entry, DeltaEvents):
             head, middle, tail = entry.part.frame or _text_delta_frame(entry.part)
             texts = [
                 f"{head}{number}{middle}{quote_word(delta)}{tail}"
