@@ -77,7 +77,7 @@ def test_the_options_of_a_stream_need_a_stream() -> None:
 
 
 def test_text_is_one_message_of_the_users() -> None:
-    assert list(input_items(asked('{"input":"hi"}'))) == [
+    assert list(input_items(asked('{"input":"hi"}')).items) == [
         Item(
             message=Message(
                 role=Role.ROLE_USER,
@@ -89,14 +89,14 @@ def test_text_is_one_message_of_the_users() -> None:
 
 @pytest.mark.parametrize("role", ["user", "system", "developer"])
 def test_the_text_of_a_message_to_the_model_becomes_a_part_of_input(role: str) -> None:
-    (item,) = input_items(asked(f'{{"input":[{{"role":"{role}","content":"hi"}}]}}'))
+    (item,) = input_items(asked(f'{{"input":[{{"role":"{role}","content":"hi"}}]}}')).items
     assert item.message.content_list == ContentList(
         parts=[Content(input_text=InputText(text="hi"))]
     )
 
 
 def test_the_text_of_a_message_by_the_model_becomes_a_part_of_output() -> None:
-    (item,) = input_items(asked('{"input":[{"role":"assistant","content":"hi"}]}'))
+    (item,) = input_items(asked('{"input":[{"role":"assistant","content":"hi"}]}')).items
     part = Content(output_text=OutputText(text="hi"))
     assert item.message.content_list == ContentList(parts=[part])
 
@@ -104,7 +104,7 @@ def test_the_text_of_a_message_by_the_model_becomes_a_part_of_output() -> None:
 def test_what_else_a_message_says_is_kept() -> None:
     (item,) = input_items(
         asked('{"input":[{"role":"user","content":"hi","id":"msg_1","x_invented":[1]}]}')
-    )
+    ).items
     assert item.message.id == "msg_1"
     assert item.message.additional_properties == '{"x_invented":[1]}'
 
@@ -116,7 +116,7 @@ def test_items_stand_in_their_order_and_unknown_kinds_among_them() -> None:
                 '{"input":[{"role":"user","content":[]},{"type":"x_invented","a":1},'
                 '{"role":"user","content":[{"type":"input_text","text":"b"}]}]}'
             )
-        )
+        ).items
     )
     assert [item.WhichOneof("kind") for item in items] == ["message", "unknown", "message"]
     assert items[1].unknown == '{"type":"x_invented","a":1}'
@@ -125,13 +125,13 @@ def test_items_stand_in_their_order_and_unknown_kinds_among_them() -> None:
 def test_the_items_are_copies() -> None:
     given = Item(message=Message(role=Role.ROLE_USER, content_text="hi"))
     request = CreateResponseRequest(input_list=ItemList(items=[given]))
-    (item,) = input_items(request)
+    (item,) = input_items(request).items
     item.message.role = Role.ROLE_SYSTEM
     assert request.input_list.items[0] == given
 
 
 def test_a_request_without_input_has_no_items() -> None:
-    assert list(input_items(CreateResponseRequest())) == []
+    assert list(input_items(CreateResponseRequest()).items) == []
 
 
 def response_to(json: str) -> Response:
@@ -247,7 +247,7 @@ def test_a_response_does_not_tell_the_secrets_of_the_tools_that_it_allows() -> N
 def test_the_input_that_is_stored_holds_no_secrets() -> None:
     given = f'{{"type":"additional_tools","role":"developer","tools":[{SECRET_TOOL}]}}'
     request = asked(f'{{"model":"m","input":[{given}]}}')
-    (item,) = input_items(request)
+    (item,) = input_items(request).items
     assert item.additional_tools.tools[0].mcp.server_label == "l"
     assert b"token-" not in item.SerializeToString()
     assert b"token-2" in request.SerializeToString()

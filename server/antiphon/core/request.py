@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Iterator, Set
+from typing import Any, Final
 
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.ids import check_id
@@ -13,13 +13,11 @@ from antiphon.json import InvalidValue, redact
 from antiphon.json.raw import recompact
 from antiphon.v1 import response_pb2
 from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
-from antiphon.v1.item_pb2 import Item
+from antiphon.v1.item_pb2 import Item, ItemList
 from antiphon.v1.message_pb2 import Role
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 from antiphon.v1.text_config_pb2 import TextConfig, TextFormat, TextFormatText
-
-T = TypeVar("T")
 
 __all__ = [
     "check_request",
@@ -44,20 +42,22 @@ def check_request(request: CreateResponseRequest, *, store_by_default: bool = Tr
     Raises:
         ApiError: a parameter is missing, excluded by another one, or not built yet.
     """
-    _check_exclusions(request, store_by_default)
-    _check_built(request)
+    # Few of the parameters are set; asking for each of them takes longer.
+    given = {field.name for field, _ in request.ListFields()}
+    _check_exclusions(request, given, store_by_default)
+    _check_built(given)
     if not request.model:
         raise _missing("model")
-    if request.HasField("previous_response_id"):
+    if "previous_response_id" in given:
         check_id(request.previous_response_id, "previous_response_id")
-    elif not conversation_of(request):
+    elif given.isdisjoint(_CONVERSATION) or not conversation_of(request):
         # A request that continues may go without input; one that begins has nothing else to say.
-        kind = request.WhichOneof("input")
-        if kind is None:
+        if given.isdisjoint(_INPUT):
             raise _missing("input")
-        if kind == "input_list" and not request.input_list.items:
+        if "input_list" in given and not request.input_list.items:
             raise _refused("input", "'input' must have at least 1 element.", "empty_array")
-    check_tool_choice(request)
+    if not given.isdisjoint(_TOOL_CHOICE):
+        check_tool_choice(request)
 
 
 def conversation_of(request: CreateResponseRequest) -> str:
@@ -85,34 +85,38 @@ def conversation_of(request: CreateResponseRequest) -> str:
     return found
 
 
-def _check_exclusions(request: CreateResponseRequest, store_by_default: bool) -> None:
+def _check_exclusions(
+    request: CreateResponseRequest, given: Set[str], store_by_default: bool
+) -> None:
     """Refuses parameters that exclude each other, whether they are built or not."""
-    in_conversation = request.WhichOneof("conversation") or request.HasField("conversation_id")
-    if request.HasField("previous_response_id") and in_conversation:
+    if "previous_response_id" in given and not given.isdisjoint(_CONVERSATION):
         raise _refused(
             "previous_response_id",
             "'previous_response_id' and 'conversation' exclude each other.",
             "mutually_exclusive_parameters",
         )
-    if request.background and not _or(request, "store", store_by_default):
+    if request.background and not (request.store if "store" in given else store_by_default):
         raise _refused("background", "'background' needs 'store' to be true.")
-    if request.HasField("stream_options") and not request.stream:
+    if "stream_options" in given and not request.stream:
         raise _refused("stream_options", "'stream_options' needs 'stream' to be true.")
 
 
-def _check_built(request: CreateResponseRequest) -> None:
+def _check_built(given: Set[str]) -> None:
     """Refuses by name what the API has and this server has not yet; nothing is dropped silently."""
-    given: Any = request
-    for name, repeated in _NOT_BUILT:
-        if getattr(given, name) if repeated else given.HasField(name):
+    for name in _NOT_BUILT:
+        if name in given:
             raise _not_built(name)
 
 
-_NOT_BUILT: Final = tuple(
-    (name, CreateResponseRequest.DESCRIPTOR.fields_by_name[name].is_repeated)
-    for name in ("agent_id", "background_options", "context_management", "moderation", "prompt")
-)
-"""The fields that are refused, and whether they are lists."""
+_NOT_BUILT: Final = ("agent_id", "background_options", "context_management", "moderation", "prompt")
+"""The fields that are refused."""
+_FIELDS: Final = CreateResponseRequest.DESCRIPTOR.oneofs_by_name
+_INPUT: Final = frozenset(arm.name for arm in _FIELDS["input"].fields)
+_TOOL_CHOICE: Final = frozenset(arm.name for arm in _FIELDS["tool_choice"].fields)
+_CONVERSATION: Final = frozenset(arm.name for arm in _FIELDS["conversation"].fields) | {
+    "conversation_id"
+}
+"""The fields in which a request names its conversation."""
 
 
 def _missing(param: str) -> ApiError:
@@ -150,21 +154,23 @@ def request_context(parameter: str) -> str:
         raise _refused("requestContext", message) from None
 
 
-def input_items(request: CreateResponseRequest) -> Iterator[Item]:
-    """Yields the request's input as items; text becomes a message of one part.
+def input_items(request: CreateResponseRequest) -> ItemList:
+    """Returns the request's input as items; text becomes a message of one part.
 
     Args:
         request: the request. The items are copies.
     """
+    found = ItemList()
     if request.WhichOneof("input") == "input_text":
         # Filled in place: messages given to a constructor are copied, level by level.
-        item = Item()
-        message = item.message
+        message = found.items.add().message
         message.role = _USER
         message.content_list.parts.add().input_text.text = request.input_text
-        yield item
-        return
-    yield from plain_items(request.input_list.items)
+    else:
+        found.CopyFrom(request.input_list)
+        for item in found.items:
+            _make_plain(item)
+    return found
 
 
 def plain_items(items: Iterable[Item]) -> Iterator[Item]:
@@ -176,13 +182,17 @@ def plain_items(items: Iterable[Item]) -> Iterator[Item]:
     for given in items:
         item = Item()
         item.CopyFrom(given)
-        redact(item)
-        message = item.message
-        if item.HasField("message") and message.WhichOneof("content") == "content_text":
-            text = message.content_text
-            said = message.role == Role.ROLE_ASSISTANT
-            message.content_list.CopyFrom(_parts(text, said_by_model=said))
+        _make_plain(item)
         yield item
+
+
+def _make_plain(item: Item) -> None:
+    redact(item)
+    message = item.message
+    if item.HasField("message") and message.WhichOneof("content") == "content_text":
+        text = message.content_text
+        said = message.role == Role.ROLE_ASSISTANT
+        message.content_list.CopyFrom(_parts(text, said_by_model=said))
 
 
 def _parts(text: str, *, said_by_model: bool = False) -> ContentList:
@@ -211,6 +221,7 @@ def new_response(
         response.status = response_pb2.RESPONSE_STATUS_QUEUED
     told: Any = response
     structured = False
+    conversation = ""
     # Few of the parameters are set; only those are looked at.
     for field, value in request.ListFields():
         name = field.name
@@ -225,13 +236,14 @@ def new_response(
             response.instructions_text = value
         elif name == "service_tier" and value not in ("", "auto"):
             response.service_tier = value
+        elif name in _CONVERSATION:
+            conversation = conversation_of(request)
     if not response.truncation:
         response.truncation = _DEFAULTS.truncation
-    conversation = conversation_of(request)
     if conversation:
         response.conversation.id = conversation
-    if request.HasField("conversation_id"):
-        response.conversation_id = conversation
+        if request.HasField("conversation_id"):
+            response.conversation_id = conversation
     if structured:
         _tell_choices(response)
         redact(response)
@@ -295,8 +307,3 @@ _DEFAULTS: Final = Response(
     truncation="disabled",
 )
 """What a response tells of the parameters that its request leaves out."""
-
-
-def _or(request: Any, name: str, default: T) -> T:
-    value: T = getattr(request, name) if request.HasField(name) else default
-    return value

@@ -79,7 +79,9 @@ class _Job:
     scope: Scope
     request: CreateResponseRequest
     response: Response
-    items: list[Item]
+    input: ItemList
+    items: Sequence[Item]
+    """The items of `input`, to be read in one go."""
     parent: Turn | None
     conversation_id: str
     replayable: bool
@@ -320,13 +322,15 @@ class Engine:
             created_at=int(self._clock()),
             store=store,
         )
-        items = list(input_items(request))
+        given = input_items(request)
+        items = given.items[:]
         replayable = store and request.stream and (request.background or options.replay_all)
         before = parent.tokens if parent is not None else 0
         return _Job(
             scope,
             request,
             response,
+            given,
             items,
             parent,
             conversation_id,
@@ -380,9 +384,7 @@ class Engine:
         store, scope, response_id = self._store, job.scope, job.response.id
 
         async def begin() -> None:
-            content = TurnContent(
-                ItemList(items=job.items).SerializeToString(), job.response.SerializeToString()
-            )
+            content = TurnContent(job.input.SerializeToString(), job.response.SerializeToString())
             try:
                 await store.begin(
                     scope,
@@ -400,7 +402,7 @@ class Engine:
             end = TurnEnd(
                 final.SerializeToString(),
                 job.context_tokens + final.usage.output_tokens,
-                open_calls([*job.items, *final.output]),
+                open_calls([*job.items, *final.output[:]]),
                 _appended(job, final),
                 job.position,
             )

@@ -130,7 +130,7 @@ def call_of(
             reads.append(1)
         return before
 
-    return Call(request, "resp_1", list(input_items(request)), history, context_tokens=100)
+    return Call(request, "resp_1", list(input_items(request).items), history, context_tokens=100)
 
 
 async def ask(
