@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from antiphon.backends.protocol import Call
 from antiphon.backends.text import last_user_text
@@ -10,6 +11,9 @@ from antiphon.core.output import Finished, Step, TextDeltas
 from antiphon.core.tokens import count, usage
 
 __all__ = ["EchoBackend"]
+
+_AT_ONCE: Final = 256
+"""Texts of one step."""
 
 
 class EchoBackend:
@@ -27,5 +31,5 @@ class EchoBackend:
         text = last_user_text(call.input)
         size = max(1, -(-len(text) // self._deltas))
         texts = [text[at : at + size] for at in range(0, len(text), size)]
-        told = [TextDeltas(texts)] if texts else []
+        told = [TextDeltas(texts[at : at + _AT_ONCE]) for at in range(0, len(texts), _AT_ONCE)]
         yield [*told, Finished(usage(call.context_tokens, count(text)))]
