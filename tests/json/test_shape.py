@@ -1,10 +1,11 @@
 from itertools import zip_longest
+from json.encoder import encode_basestring
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.json import encode, one_line, quote, quote_word, shape
+from antiphon.json import encode, one_line, quote, quote_all, shape
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 
 PATHS = ["sequence_number", "output_text_delta.item_id", "output_text_delta.output_index"]
@@ -24,7 +25,7 @@ def test_what_is_put_into_a_shape_is_what_the_message_prints(
     message = ResponseStreamEvent(sequence_number=number)
     message.output_text_delta.item_id = item_id
     message.output_text_delta.output_index = index
-    printed = filled(pieces, [str(number), quote_word(item_id), str(index)])
+    printed = filled(pieces, [str(number), quote(item_id), str(index)])
     assert one_line(printed) == encode(message)
 
 
@@ -46,4 +47,9 @@ def test_values_that_are_not_printed_in_this_order_have_no_shape(paths: list[str
 
 @given(TEXT, st.integers(0, 100))
 def test_a_string_is_printed_the_same_however_long_it_is(text: str, times: int) -> None:
-    assert quote(text * times) == quote_word(text * times)
+    assert quote(text * times) == encode_basestring(text * times)
+
+
+@given(st.lists(TEXT | st.sampled_from(["\0", "\\u0000", "\\", "u0000", '"', ""]), min_size=1))
+def test_strings_are_printed_together_as_they_are_alone(texts: list[str]) -> None:
+    assert [f'"{text}"' for text in quote_all(texts)] == [quote(text) for text in texts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from json.encoder import encode_basestring as quote_word
 from typing import Final
 
@@ -13,7 +14,7 @@ from google.protobuf.message import Message as ProtoMessage
 from antiphon.json.plan import Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.source import Function, Scope, Source, lazy
 
-__all__ = ["encode", "one_line", "quote", "quote_word"]
+__all__ = ["encode", "one_line", "quote", "quote_all"]
 
 _LINE_SEPARATORS: Final = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\x85", "\\u0085"))
 
@@ -50,6 +51,20 @@ def quote(text: str) -> str:
         text: the string.
     """
     return quote_word(text) if len(text) < _LONG else _print(text).decode()
+
+
+def quote_all(texts: Sequence[str]) -> Sequence[str]:
+    """Prints strings as JSON, without the quotation marks around them.
+
+    Args:
+        texts: the strings, at least one.
+    """
+    # As one string, which takes a fraction of the time if they are short. No other character is
+    # printed as the separator is; if a text has one, or looks like a printed one, there are more.
+    printed = _print("\0".join(texts)).decode()[1:-1].split("\\u0000")
+    if len(printed) == len(texts):
+        return printed
+    return [quote(text)[1:-1] for text in texts]
 
 
 _scope: Scope = {

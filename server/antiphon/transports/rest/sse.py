@@ -18,7 +18,7 @@ from antiphon.core.event import (
     event_type,
 )
 from antiphon.engine.reader import EventReader
-from antiphon.json import encode, one_line, quote, quote_word, shape
+from antiphon.json import encode, one_line, quote, quote_all, shape
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.response_pb2 import Response
 
@@ -37,6 +37,8 @@ DONE: Final = b"data: [DONE]\n\n"
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 """A comment, which clients ignore, sent so that no proxy takes a silent stream for a dead one."""
 KEEP_ALIVE_SECONDS: Final = 15.0
+_NUMBERS: Final = [str(number) for number in range(1024)]
+"""Printed numbers of events; most streams have no others."""
 HEADERS: Final = {
     "cache-control": "no-cache, no-transform",
     # Asks nginx not to collect the events into larger pieces.
@@ -102,12 +104,7 @@ def frames(entry: Entry) -> str:
     text = entry.frames
     if text is None:
         if isinstance(entry, DeltaEvents):
-            head, middle, tail = entry.part.frame or _text_delta_frame(entry.part)
-            texts = [
-                f"{head}{number}{middle}{quote_word(delta)}{tail}"
-                for number, delta in enumerate(entry.deltas, entry.sequence_number)
-            ]
-            text = one_line("".join(texts))
+            text = one_line(_delta_frames(entry))
         elif isinstance(entry, LifecycleEvent):
             head, tail = _lifecycle_shape(entry.name)
             shown = snapshot_json(entry.snapshot)
@@ -176,8 +173,23 @@ def _filled(pieces: Sequence[str], values: Sequence[str]) -> str:
     return first + "".join([v + piece for v, piece in zip(values, others, strict=True)])
 
 
-def _text_delta_frame(part: TextPart) -> tuple[str, str, str]:
+def _delta_frames(entry: DeltaEvents) -> str:
+    """Returns events of deltas as frames, the texts in them as they are."""
+    head, between, tail = entry.part.frame or _delta_frame(entry.part)
+    count = len(entry.deltas)
+    # Each frame is four pieces, and all pieces of a kind are put into their places at once.
+    pieces = [tail + head] * (count * 4)
+    pieces[0] = head
+    first, end = entry.sequence_number, entry.following
+    pieces[1::4] = _NUMBERS[first:end] if end <= len(_NUMBERS) else map(str, range(first, end))
+    pieces[2::4] = [between] * count
+    pieces[3::4] = quote_all(entry.deltas)
+    pieces.append(tail)
+    return "".join(pieces)
+
+
+def _delta_frame(part: TextPart) -> tuple[str, str, str]:
     """Returns what stands around the number and the text of a part's deltas."""
     head, *between, tail = _part_shape(part.kind, part.kind.delta)
-    part.frame = head, _filled(between, _place(part)), tail
+    part.frame = head, _filled(between, _place(part)) + '"', '"' + tail
     return part.frame
