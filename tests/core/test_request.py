@@ -1,6 +1,7 @@
 import pytest
 
 from antiphon.core.errors import ApiError, ErrorKind
+from antiphon.core.parameters import ParametersTable
 from antiphon.core.request import check_request, input_items, new_response
 from antiphon.json import decode
 from antiphon.v1.content_pb2 import Content, ContentList, InputText, OutputText
@@ -134,8 +135,14 @@ def test_a_request_without_input_has_no_items() -> None:
     assert list(input_items(CreateResponseRequest()).items) == []
 
 
+def begun(request: CreateResponseRequest, *, store: bool = True) -> Response:
+    parameters = ParametersTable()
+    begin = new_response(request, parameters, response_id="resp_1", created_at=7, store=store)
+    return begin.response
+
+
 def response_to(json: str) -> Response:
-    return new_response(asked(json), response_id="resp_1", created_at=7, store=True)
+    return begun(asked(json))
 
 
 def test_a_response_begins_in_progress_with_the_apis_defaults() -> None:
@@ -186,12 +193,12 @@ def test_the_tier_auto_stands_for_the_default_one() -> None:
 
 def test_a_response_that_is_not_kept_says_so() -> None:
     request = asked('{"model":"m","store":true}')
-    assert not new_response(request, response_id="resp_1", created_at=7, store=False).store
+    assert not begun(request, store=False).store
 
 
 def test_the_response_does_not_share_with_its_request() -> None:
     request = asked('{"model":"m","tools":[{"type":"x_invented"}],"metadata":{"a":"b"}}')
-    response = new_response(request, response_id="resp_1", created_at=7, store=True)
+    response = begun(request)
     request.tools[0].unknown = "{}"
     request.metadata["a"] = "c"
     assert list(response.tools) == [Tool(unknown='{"type":"x_invented"}')]
@@ -224,7 +231,7 @@ SECRET_TOOL = (
 
 def test_a_response_does_not_tell_the_secrets_of_its_tools() -> None:
     request = asked(f'{{"model":"m","input":"hi","tools":[{SECRET_TOOL}]}}')
-    response = new_response(request, response_id="resp_1", created_at=7, store=True)
+    response = begun(request)
     assert response.tools[0].mcp.server_label == "l"
     assert b"token-" not in response.SerializeToString()
     assert b"token-2" in request.SerializeToString()
@@ -236,7 +243,7 @@ def test_a_response_does_not_tell_the_secrets_of_the_tools_that_it_allows() -> N
         f'{{"type":"allowed_tools","mode":"auto","tools":[{SECRET_TOOL}]}}}}'
     )
     check_request(request)
-    response = new_response(request, response_id="resp_1", created_at=7, store=True)
+    response = begun(request)
     (allowed,) = response.tool_choice_tool.allowed_tools.tools
     assert allowed == AllowedTool(type="mcp", server_label="l")
     assert b"token-" not in response.SerializeToString()

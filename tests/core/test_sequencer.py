@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.core.event import LifecycleEvent, event_type
+from antiphon.core.event import LifecycleEvent, Snapshot, event_type
 from antiphon.core.output import (
     Accepted,
     Failed,
@@ -43,7 +43,7 @@ def a_message(**fields: str) -> Item:
 
 
 def begun() -> Sequencer:
-    sequencer = Sequencer(a_response())
+    sequencer = Sequencer(Snapshot(a_response()))
     sequencer.begin()
     return sequencer
 
@@ -113,7 +113,7 @@ def test_an_empty_answer_has_no_items() -> None:
 
 
 def test_texts_that_are_there_at_once_are_an_event_each_and_one_entry() -> None:
-    sequencer = Sequencer(a_response(), max_event_bytes=100)
+    sequencer = Sequencer(Snapshot(a_response()), max_event_bytes=100)
     sequencer.begin()
     sequencer.apply(TextDelta("a"))
     before = len(sequencer.entries)
@@ -381,7 +381,7 @@ def test_after_the_end_the_current_response_is_the_final_one() -> None:
 
 def test_the_response_it_was_given_is_not_changed() -> None:
     given = a_response()
-    sequencer = Sequencer(given)
+    sequencer = Sequencer(Snapshot(given))
     sequencer.begin()
     sequencer.apply(TextDelta("a"))
     sequencer.end(sequencer.complete(Finished(usage(1, 1)), AT))

@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.json import encode, one_line, quote
+from antiphon.json import encode, halves, one_line, quote
+from antiphon.json.plan import descriptor_of
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.message_pb2 import Message as ItemMessage
 from antiphon.v1.message_pb2 import Role
+from antiphon.v1.response_pb2 import Response
 from tests.support.schema import compiled
+from tests.support.strategies import messages
 
 # Characters that break a line in some reader, or mean something to one, and lone signs of JSON.
 AWKWARD = "\u2028\u2029\x85\n\r\t\x0b\x0c\x1c\x00\x1f\x7f\"\\/<>&'é😀\ufeff\u200b{}[],:"
@@ -343,3 +346,11 @@ def test_messages_of_the_schema_are_printed_too() -> None:
     event = ResponseStreamEvent(sequence_number=3)
     event.output_text_done.text = "x"
     assert encode(event).startswith('{"type":"response.output_text.done","sequence_number":3,')
+
+
+@given(st.data())
+def test_a_message_is_its_two_halves(data: st.DataObject) -> None:
+    message = data.draw(messages(descriptor_of(Response), depth=2))
+    assert isinstance(message, Response)
+    first, second = halves(Response, "background")
+    assert first(message) + second(message) == encode(message)

@@ -9,7 +9,7 @@ from typing import Any
 from openai.types import responses
 from pydantic import TypeAdapter
 
-from antiphon.core.event import event_type
+from antiphon.core.event import Snapshot, event_type
 from antiphon.core.output import Failed, Finished, Step
 from antiphon.core.sequencer import Sequencer
 from antiphon.json import decode, encode
@@ -61,11 +61,13 @@ def an_item(**members: Any) -> Item:
 def begun(*, told: bool = True) -> Sequencer:
     """Returns the sequencer of a run that has begun, whose events somebody reads or nobody."""
     sequencer = Sequencer(
-        Response(
-            id="resp_1",
-            model="m",
-            status=ResponseStatus.RESPONSE_STATUS_IN_PROGRESS,
-            created_at=AT,
+        Snapshot(
+            Response(
+                id="resp_1",
+                model="m",
+                status=ResponseStatus.RESPONSE_STATUS_IN_PROGRESS,
+                created_at=AT,
+            )
         ),
         max_event_bytes=LARGEST,
         told=told,

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from antiphon.core.parameters import Parameters
 from antiphon.v1 import json_pb2
 from antiphon.v1.content_pb2 import OutputTextLogprob
 from antiphon.v1.event_pb2 import ResponseStreamEvent
@@ -49,14 +50,24 @@ class Snapshot:
 
     Args:
         response: the response.
+        parameters: its parameters, if others have the same ones.
     """
 
-    __slots__ = ("response", "text")
+    __slots__ = ("parameters", "response", "text")
 
-    def __init__(self, response: Response) -> None:
+    def __init__(self, response: Response, parameters: Parameters | None = None) -> None:
         self.response = response
+        self.parameters = parameters if parameters is not None else Parameters()
         self.text: str | None = None
         """The response as JSON, kept by whoever encoded it first."""
+
+    def later(self, response: Response) -> Snapshot:
+        """Returns the snapshot of the same response at a later moment.
+
+        Args:
+            response: the response as it is then, with the same parameters.
+        """
+        return Snapshot(response, self.parameters)
 
 
 @dataclass(frozen=True, slots=True)

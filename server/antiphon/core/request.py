@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Set
 from typing import Any, Final
 
 from antiphon.core.errors import ApiError, ErrorKind
+from antiphon.core.event import Snapshot
 from antiphon.core.ids import check_id
+from antiphon.core.parameters import ParametersTable
 from antiphon.core.tool_choice import check_tool_choice, redact_tool_choice
 from antiphon.json import InvalidValue, redact
 from antiphon.json.raw import recompact
@@ -202,53 +204,66 @@ def _parts(text: str, *, said_by_model: bool = False) -> ContentList:
 
 
 def new_response(
-    request: CreateResponseRequest, *, response_id: str, created_at: int, store: bool
-) -> Response:
-    """Returns the response of a request as it begins: queued or in progress, every setting told.
+    request: CreateResponseRequest,
+    parameters: ParametersTable,
+    *,
+    response_id: str,
+    created_at: int,
+    store: bool,
+) -> Snapshot:
+    """Returns the response of a request as it begins: queued or in progress, every parameter told.
 
     Args:
         request: the request.
+        parameters: the parameters of other responses.
         response_id: the response's id.
         created_at: the time, in seconds since 1970.
         store: whether it is kept.
     """
     response = Response()
     response.CopyFrom(_DEFAULTS)
-    response.id = response_id
-    response.created_at = created_at
     response.store = store
-    if request.background:
-        response.status = response_pb2.RESPONSE_STATUS_QUEUED
     told: Any = response
     structured = False
-    conversation = ""
+    own: list[tuple[str, Any]] = []
     # Few of the parameters are set; only those are looked at.
     for field, value in request.ListFields():
         name = field.name
-        if name in _ECHOED:
+        if name in _ECHOED_APART:
+            own.append((name, value))
+        elif name in _ECHOED:
             setattr(told, name, value)
         elif name in _ECHOED_WHOLE:
             getattr(told, name).MergeFrom(value)
             structured = True
-        elif name == "metadata":
-            response.metadata.update(value)
-        elif name == "instructions":
-            response.instructions_text = value
         elif name == "service_tier" and value not in ("", "auto"):
             response.service_tier = value
-        elif name in _CONVERSATION:
-            conversation = conversation_of(request)
     if not response.truncation:
         response.truncation = _DEFAULTS.truncation
-    if conversation:
-        response.conversation.id = conversation
-        if request.HasField("conversation_id"):
-            response.conversation_id = conversation
     if structured:
         _tell_choices(response)
         redact(response)
         redact_tool_choice(response)
-    return response
+    begin = Snapshot(response, parameters.of(response))
+    response.id = response_id
+    response.created_at = created_at
+    response.status = (
+        response_pb2.RESPONSE_STATUS_QUEUED
+        if request.background
+        else response_pb2.RESPONSE_STATUS_IN_PROGRESS
+    )
+    for name, value in own:
+        if name == "metadata":
+            response.metadata.update(value)
+        elif name == "instructions":
+            response.instructions_text = value
+        elif name in _CONVERSATION:
+            response.conversation.id = conversation_of(request)
+            if name == "conversation_id":
+                response.conversation_id = value
+        else:
+            setattr(told, name, value)
+    return begin
 
 
 def _tell_choices(response: Response) -> None:
@@ -270,17 +285,12 @@ _ECHOED: Final = frozenset(
         "max_tool_calls",
         "model",
         "parallel_tool_calls",
-        "previous_response_id",
-        "prompt_cache_key",
         "prompt_cache_retention",
-        "provider_options",
-        "safety_identifier",
         "temperature",
         "tool_choice_mode",
         "top_logprobs",
         "top_p",
         "truncation",
-        "user",
     }
 )
 _ECHOED_WHOLE: Final = frozenset(
@@ -294,11 +304,20 @@ _ECHOED_WHOLE: Final = frozenset(
         "tools",
     }
 )
+_ECHOED_APART: Final = _CONVERSATION | {
+    "instructions",
+    "metadata",
+    "previous_response_id",
+    "prompt_cache_key",
+    "provider_options",
+    "safety_identifier",
+    "user",
+}
+"""What other responses are not likely to repeat: the request's own."""
 _DEFAULTS: Final = Response(
     background=False,
     parallel_tool_calls=True,
     service_tier="default",
-    status=response_pb2.RESPONSE_STATUS_IN_PROGRESS,
     temperature=1.0,
     text=TextConfig(format=TextFormat(text=TextFormatText())),
     tool_choice_mode="auto",

@@ -75,19 +75,18 @@ class Sequencer:
     """Makes the events of one run, and the response that they tell of.
 
     Args:
-        response: the response as it begins, queued or in progress and without output. It is not
-            changed.
+        begin: the response as it begins, queued or in progress and without output.
         max_event_bytes: the greatest size of a piece of output, in UTF-8 bytes.
         told: whether there are events at all: nobody reads those of an answer that is given
             whole.
     """
 
     def __init__(
-        self, response: Response, max_event_bytes: int = 16 * 1024 * 1024, *, told: bool = True
+        self, begin: Snapshot, max_event_bytes: int = 16 * 1024 * 1024, *, told: bool = True
     ) -> None:
         self._max_event_bytes = max_event_bytes
         self._told = told
-        self.snapshot = Snapshot(response)
+        self.snapshot = begin
         """The response as it began or, after the end, as it ended."""
         self.entries: list[Entry] = []
         """The log of all events so far, but for those that were taken away."""
@@ -112,7 +111,7 @@ class Sequencer:
             response = Response()
             response.CopyFrom(self.snapshot.response)
             response.status = response_pb2.RESPONSE_STATUS_IN_PROGRESS
-            self.snapshot = Snapshot(response)
+            self.snapshot = self.snapshot.later(response)
             self._lifecycle("in_progress")
 
     def apply(self, step: Step) -> Finished | Failed | None:
@@ -213,7 +212,7 @@ class Sequencer:
         if self.ended:
             raise BackendFault("a run ends once")
         self.ended = True
-        self.snapshot = Snapshot(response)
+        self.snapshot = self.snapshot.later(response)
         names: dict[int, Lifecycle] = {
             response_pb2.RESPONSE_STATUS_COMPLETED: "completed",
             response_pb2.RESPONSE_STATUS_INCOMPLETE: "incomplete",

@@ -15,6 +15,7 @@ from antiphon.core.event import Entry, Snapshot
 from antiphon.core.ids import check_id, new_id, owner_of
 from antiphon.core.output import Failed
 from antiphon.core.page import PageRequest, take_page
+from antiphon.core.parameters import ParametersTable
 from antiphon.core.request import check_request, conversation_of, input_items, new_response
 from antiphon.core.scope import Scope
 from antiphon.core.tokens import count_bytes, count_items
@@ -78,7 +79,7 @@ class _Job:
 
     scope: Scope
     request: CreateResponseRequest
-    response: Response
+    begin: Snapshot
     input: ItemList
     items: Sequence[Item]
     """The items of `input`, to be read in one go."""
@@ -115,6 +116,7 @@ class Engine:
         self._options = options if options is not None else EngineOptions()
         self._clock = clock
         self._queue = RunQueue()
+        self._parameters = ParametersTable()
         self._runs: dict[tuple[Scope, str], Run] = {}
         self._running: Counter[str] = Counter()
         self._draining = False
@@ -168,7 +170,7 @@ class Engine:
             check_calls(job.items, parent.open_calls if parent is not None else frozenset())
         run = self._run(job, backend)
         self._take_place(scope.project)
-        key = (scope, job.response.id)
+        key = (scope, job.begin.response.id)
         self._runs[key] = run
         if request.stream:
             run.client = run.reader(owner=True)
@@ -316,8 +318,9 @@ class Engine:
     ) -> _Job:
         options = self._options
         store = request.store if request.HasField("store") else options.store_by_default
-        response = new_response(
+        begin = new_response(
             request,
+            self._parameters,
             response_id=new_id(options.response_prefix),
             created_at=int(self._clock()),
             store=store,
@@ -329,7 +332,7 @@ class Engine:
         return _Job(
             scope,
             request,
-            response,
+            begin,
             given,
             items,
             parent,
@@ -346,11 +349,11 @@ class Engine:
             turn = self._store.lock_conversation(job.scope, job.conversation_id, job.incarnation)
             prepare = self._prepare_conversation
         return Run(
-            job.response,
+            job.begin,
             backend,
             self._queue,
             lambda: prepare(job),
-            keeping=self._keeping(job) if job.response.store else None,
+            keeping=self._keeping(job) if job.begin.response.store else None,
             turn=turn,
             max_seconds=self._options.max_run_seconds,
             max_event_bytes=self._options.max_event_bytes,
@@ -362,7 +365,7 @@ class Engine:
         async def history() -> Sequence[Item]:
             return await history_items(job.parent)
 
-        return Call(job.request, job.response.id, job.items, history, job.context_tokens)
+        return Call(job.request, job.begin.response.id, job.items, history, job.context_tokens)
 
     async def _prepare_conversation(self, job: _Job) -> Call:
         """Reads the conversation when it is the run's turn: what ran before is in it."""
@@ -378,13 +381,15 @@ class Engine:
         async def history() -> Sequence[Item]:
             return [Item.FromString(item.data) for item in state.items]
 
-        return Call(job.request, job.response.id, job.items, history, job.context_tokens)
+        return Call(job.request, job.begin.response.id, job.items, history, job.context_tokens)
 
     def _keeping(self, job: _Job) -> Keeping:
-        store, scope, response_id = self._store, job.scope, job.response.id
+        store, scope, response_id = self._store, job.scope, job.begin.response.id
 
         async def begin() -> None:
-            content = TurnContent(job.input.SerializeToString(), job.response.SerializeToString())
+            content = TurnContent(
+                job.input.SerializeToString(), job.begin.response.SerializeToString()
+            )
             try:
                 await store.begin(
                     scope,
@@ -534,7 +539,7 @@ def _appended(job: _Job, final: Response) -> Appended | None:
 def _check_ids(job: _Job, state: ConversationState) -> None:
     """Refuses input whose ids are taken: an id of a conversation names one item."""
     known = {item.id: item.data for item in state.items}
-    for index, item in enumerate(stored_items(job.items, job.response.id)):
+    for index, item in enumerate(stored_items(job.items, job.begin.response.id)):
         # An item that is repeated as it is, or was referred to, stays where it is.
         if known.setdefault(item.id, item.data) != item.data:
             message = f"'input[{index}].id' is the id of another item of the conversation."

@@ -63,7 +63,7 @@ class Run:
     """One response being made by a task of its own; transports only read.
 
     Args:
-        response: the response as it begins; a queued one runs in the background.
+        begin: the response as it begins; a queued one runs in the background.
         backend: who answers.
         queue: where it waits when it has had its share of the loop.
         prepare: returns what the backend is asked, once it is the run's turn.
@@ -77,7 +77,7 @@ class Run:
 
     def __init__(
         self,
-        response: Response,
+        begin: Snapshot,
         backend: Backend,
         queue: RunQueue,
         prepare: Callable[[], Awaitable[Call]],
@@ -90,8 +90,8 @@ class Run:
         clock: Callable[[], float] = time.time,
     ) -> None:
         loop = asyncio.get_running_loop()
-        self.response_id: Final = response.id
-        self.background: Final = response.background
+        self.response_id: Final = begin.response.id
+        self.background: Final = begin.response.background
         """Whether the run goes on without its client."""
         self._backend = backend
         self._queue = queue
@@ -100,7 +100,7 @@ class Run:
         self._turn = turn if turn is not None else nullcontext()
         self._max_seconds = max_seconds
         self._clock = clock
-        self._sequencer = Sequencer(response, max_event_bytes, told=told)
+        self._sequencer = Sequencer(begin, max_event_bytes, told=told)
         self._log = self._sequencer.entries
         self._trimmed = 0
         """The number of the first event that is in the log."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from json.encoder import encode_basestring as quote_word
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from google.protobuf.descriptor import Descriptor
@@ -14,7 +15,9 @@ from google.protobuf.message import Message as ProtoMessage
 from antiphon.json.plan import Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.source import Function, Scope, Source, lazy
 
-__all__ = ["encode", "one_line", "quote", "quote_all"]
+__all__ = ["encode", "halves", "one_line", "quote", "quote_all"]
+
+M = TypeVar("M", bound=ProtoMessage)
 
 _LINE_SEPARATORS: Final = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"), ("\x85", "\\u0085"))
 
@@ -105,6 +108,34 @@ def encode(message: ProtoMessage) -> str:
     return one_line(text)
 
 
+def halves(message: type[M], field: str) -> tuple[Callable[[M], str], Callable[[M], str]]:
+    """Returns two functions that print a message between them, so that a half can be kept.
+
+    Args:
+        message: the message's class.
+        field: the first field of the second half. Fields stand in the order of their declaration,
+            and the first one of all is printed always.
+    """
+    whole = plan(descriptor_of(message))
+    at = [member.name for member in whole.members].index(field)
+    first = replace(whole, members=whole.members[:at])
+    second = replace(whole, members=whole.members[at:], constants=())
+    return _make_half(first, opens=True), _make_half(second, opens=False)
+
+
+def _make_half(half: Message, *, opens: bool) -> Function:
+    source = Source(_scope)
+    name = f"half_{len(_scope)}"
+    with source.block(f"def {name}(m):"):
+        parts = _emit_parts(source, half)
+        if opens:
+            parts[0] = parts[0].replace("',", "'{", 1)
+        else:
+            parts.append("'}'")
+        source.add(f"return one_line({_joined(parts)})")
+    return source.define(name, f"encode half of {half.name}")
+
+
 def one_line(text: str) -> str:
     """Escapes whatever a reader may take for the end of a line.
 
@@ -117,6 +148,9 @@ def one_line(text: str) -> str:
     for character, escape in _LINE_SEPARATORS:
         text = text.replace(character, escape)
     return text
+
+
+_scope["one_line"] = one_line
 
 
 def _document(descriptor: Descriptor, tag: str = "") -> str:

@@ -71,7 +71,9 @@ Global___ResponseStatus: _TypeAlias = ResponseStatus  # noqa: Y015
 
 @_typing.final
 class Response(_message.Message):
-    """Response is one answer of a model, and the settings it was made with."""
+    """Response is one answer of a model, and the settings it was made with. Its own fields come first,
+    and from background on those that many responses have in common.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -98,22 +100,31 @@ class Response(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
-    BACKGROUND_FIELD_NUMBER: _builtins.int
     COMPLETED_AT_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
     INCOMPLETE_DETAILS_FIELD_NUMBER: _builtins.int
     INSTRUCTIONS_TEXT_FIELD_NUMBER: _builtins.int
     INSTRUCTIONS_LIST_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    PREVIOUS_RESPONSE_ID_FIELD_NUMBER: _builtins.int
+    CONVERSATION_FIELD_NUMBER: _builtins.int
+    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_KEY_FIELD_NUMBER: _builtins.int
+    SAFETY_IDENTIFIER_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    PROVIDER_OPTIONS_FIELD_NUMBER: _builtins.int
+    PROMPT_CACHE_DIAGNOSTICS_FIELD_NUMBER: _builtins.int
+    MODERATION_FIELD_NUMBER: _builtins.int
+    INPUT_TRANSFORMATIONS_FIELD_NUMBER: _builtins.int
+    TOOL_USAGE_FIELD_NUMBER: _builtins.int
+    BACKGROUND_FIELD_NUMBER: _builtins.int
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     MAX_TOOL_CALLS_FIELD_NUMBER: _builtins.int
-    METADATA_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
-    OUTPUT_FIELD_NUMBER: _builtins.int
     PARALLEL_TOOL_CALLS_FIELD_NUMBER: _builtins.int
-    PREVIOUS_RESPONSE_ID_FIELD_NUMBER: _builtins.int
-    PROMPT_CACHE_KEY_FIELD_NUMBER: _builtins.int
     REASONING_FIELD_NUMBER: _builtins.int
-    SAFETY_IDENTIFIER_FIELD_NUMBER: _builtins.int
     SERVICE_TIER_FIELD_NUMBER: _builtins.int
     STORE_FIELD_NUMBER: _builtins.int
     TEMPERATURE_FIELD_NUMBER: _builtins.int
@@ -124,34 +135,39 @@ class Response(_message.Message):
     TOP_LOGPROBS_FIELD_NUMBER: _builtins.int
     TOP_P_FIELD_NUMBER: _builtins.int
     TRUNCATION_FIELD_NUMBER: _builtins.int
-    USAGE_FIELD_NUMBER: _builtins.int
-    USER_FIELD_NUMBER: _builtins.int
     PRESENCE_PENALTY_FIELD_NUMBER: _builtins.int
     FREQUENCY_PENALTY_FIELD_NUMBER: _builtins.int
-    CONVERSATION_FIELD_NUMBER: _builtins.int
-    CONVERSATION_ID_FIELD_NUMBER: _builtins.int
-    PROVIDER_OPTIONS_FIELD_NUMBER: _builtins.int
     PROMPT_FIELD_NUMBER: _builtins.int
     PROMPT_CACHE_OPTIONS_FIELD_NUMBER: _builtins.int
     PROMPT_CACHE_RETENTION_FIELD_NUMBER: _builtins.int
-    PROMPT_CACHE_DIAGNOSTICS_FIELD_NUMBER: _builtins.int
-    MODERATION_FIELD_NUMBER: _builtins.int
     ACCESS_PROGRAMS_FIELD_NUMBER: _builtins.int
     IMAGE_FIELD_NUMBER: _builtins.int
-    INPUT_TRANSFORMATIONS_FIELD_NUMBER: _builtins.int
-    TOOL_USAGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is the response's id."""
     created_at: _builtins.int
     """created_at is when it was made, in seconds since 1970."""
     status: Global___ResponseStatus.ValueType
     """status is how far it has come."""
-    background: _builtins.bool
-    """background says whether it runs without its client."""
     completed_at: _builtins.int
     """completed_at is when it was completed, in seconds since 1970."""
     instructions_text: _builtins.str
     """instructions_text is the instructions as plain text."""
+    previous_response_id: _builtins.str
+    """previous_response_id is the response that this one continues."""
+    conversation_id: _builtins.str
+    """conversation_id is the id of that conversation, for clients that asked with
+    conversation_id.
+    """
+    prompt_cache_key: _builtins.str
+    """prompt_cache_key groups requests for caching."""
+    safety_identifier: _builtins.str
+    """safety_identifier identifies the end user without naming them."""
+    user: _builtins.str
+    """user identifies the end user."""
+    provider_options: _builtins.str
+    """provider_options are what an agent tells beside its answer."""
+    background: _builtins.bool
+    """background says whether it runs without its client."""
     max_output_tokens: _builtins.int
     """max_output_tokens bounds the tokens written."""
     max_tool_calls: _builtins.int
@@ -160,12 +176,6 @@ class Response(_message.Message):
     """model is the model that answered."""
     parallel_tool_calls: _builtins.bool
     """parallel_tool_calls allows several calls at once."""
-    previous_response_id: _builtins.str
-    """previous_response_id is the response that this one continues."""
-    prompt_cache_key: _builtins.str
-    """prompt_cache_key groups requests for caching."""
-    safety_identifier: _builtins.str
-    """safety_identifier identifies the end user without naming them."""
     service_tier: _builtins.str
     """service_tier is the tier that was used."""
     store: _builtins.bool
@@ -180,18 +190,10 @@ class Response(_message.Message):
     """top_p is the nucleus of sampling."""
     truncation: _builtins.str
     """truncation is what happens when the context is too long."""
-    user: _builtins.str
-    """user identifies the end user."""
     presence_penalty: _builtins.float
     """presence_penalty is echoed for clients of other dialects."""
     frequency_penalty: _builtins.float
     """frequency_penalty is echoed for clients of other dialects."""
-    conversation_id: _builtins.str
-    """conversation_id is the id of that conversation, for clients that asked with
-    conversation_id.
-    """
-    provider_options: _builtins.str
-    """provider_options are what an agent tells beside its answer."""
     prompt_cache_retention: _builtins.str
     """prompt_cache_retention is the longest time that the prompt is cached."""
     @_builtins.property
@@ -215,6 +217,30 @@ class Response(_message.Message):
         """output are the items that the model wrote."""
 
     @_builtins.property
+    def usage(self) -> _usage_pb2.ResponseUsage:
+        """usage counts the tokens."""
+
+    @_builtins.property
+    def conversation(self) -> Global___ConversationReference:
+        """conversation is the conversation that the response belongs to."""
+
+    @_builtins.property
+    def prompt_cache_diagnostics(self) -> _prompt_cache_pb2.PromptCacheDiagnostics:
+        """prompt_cache_diagnostics say how far the prompt was found in the cache."""
+
+    @_builtins.property
+    def moderation(self) -> _moderation_pb2.Moderation:
+        """moderation is what the moderation found."""
+
+    @_builtins.property
+    def input_transformations(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputTransformation]:
+        """input_transformations are what was taken out of the input."""
+
+    @_builtins.property
+    def tool_usage(self) -> _usage_pb2.ToolUsage:
+        """tool_usage counts what the hosted tools used."""
+
+    @_builtins.property
     def reasoning(self) -> _reasoning_pb2.Reasoning:
         """reasoning is how the model reasons."""
 
@@ -231,28 +257,12 @@ class Response(_message.Message):
         """tools are what the model may call."""
 
     @_builtins.property
-    def usage(self) -> _usage_pb2.ResponseUsage:
-        """usage counts the tokens."""
-
-    @_builtins.property
-    def conversation(self) -> Global___ConversationReference:
-        """conversation is the conversation that the response belongs to."""
-
-    @_builtins.property
     def prompt(self) -> _prompt_pb2.Prompt:
         """prompt is the prompt template that was used."""
 
     @_builtins.property
     def prompt_cache_options(self) -> _prompt_cache_pb2.PromptCacheOptions:
         """prompt_cache_options are how the prompt was cached."""
-
-    @_builtins.property
-    def prompt_cache_diagnostics(self) -> _prompt_cache_pb2.PromptCacheDiagnostics:
-        """prompt_cache_diagnostics say how far the prompt was found in the cache."""
-
-    @_builtins.property
-    def moderation(self) -> _moderation_pb2.Moderation:
-        """moderation is what the moderation found."""
 
     @_builtins.property
     def access_programs(self) -> Global___AccessPrograms:
@@ -262,36 +272,37 @@ class Response(_message.Message):
     def image(self) -> Global___ImageOptions:
         """image is how pictures were handled."""
 
-    @_builtins.property
-    def input_transformations(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputTransformation]:
-        """input_transformations are what was taken out of the input."""
-
-    @_builtins.property
-    def tool_usage(self) -> _usage_pb2.ToolUsage:
-        """tool_usage counts what the hosted tools used."""
-
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         created_at: _builtins.int = ...,
         status: Global___ResponseStatus.ValueType = ...,
-        background: _builtins.bool = ...,
         completed_at: _builtins.int | None = ...,
         error: _error_pb2.ResponseError | None = ...,
         incomplete_details: Global___IncompleteDetails | None = ...,
         instructions_text: _builtins.str = ...,
         instructions_list: _item_pb2.ItemList | None = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        output: _abc.Iterable[_item_pb2.Item] | None = ...,
+        usage: _usage_pb2.ResponseUsage | None = ...,
+        previous_response_id: _builtins.str | None = ...,
+        conversation: Global___ConversationReference | None = ...,
+        conversation_id: _builtins.str | None = ...,
+        prompt_cache_key: _builtins.str | None = ...,
+        safety_identifier: _builtins.str | None = ...,
+        user: _builtins.str | None = ...,
+        provider_options: _builtins.str | None = ...,
+        prompt_cache_diagnostics: _prompt_cache_pb2.PromptCacheDiagnostics | None = ...,
+        moderation: _moderation_pb2.Moderation | None = ...,
+        input_transformations: _abc.Iterable[Global___InputTransformation] | None = ...,
+        tool_usage: _usage_pb2.ToolUsage | None = ...,
+        background: _builtins.bool = ...,
         max_output_tokens: _builtins.int | None = ...,
         max_tool_calls: _builtins.int | None = ...,
-        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         model: _builtins.str = ...,
-        output: _abc.Iterable[_item_pb2.Item] | None = ...,
         parallel_tool_calls: _builtins.bool = ...,
-        previous_response_id: _builtins.str | None = ...,
-        prompt_cache_key: _builtins.str | None = ...,
         reasoning: _reasoning_pb2.Reasoning | None = ...,
-        safety_identifier: _builtins.str | None = ...,
         service_tier: _builtins.str = ...,
         store: _builtins.bool = ...,
         temperature: _builtins.float = ...,
@@ -302,22 +313,13 @@ class Response(_message.Message):
         top_logprobs: _builtins.int = ...,
         top_p: _builtins.float = ...,
         truncation: _builtins.str = ...,
-        usage: _usage_pb2.ResponseUsage | None = ...,
-        user: _builtins.str | None = ...,
         presence_penalty: _builtins.float = ...,
         frequency_penalty: _builtins.float = ...,
-        conversation: Global___ConversationReference | None = ...,
-        conversation_id: _builtins.str | None = ...,
-        provider_options: _builtins.str | None = ...,
         prompt: _prompt_pb2.Prompt | None = ...,
         prompt_cache_options: _prompt_cache_pb2.PromptCacheOptions | None = ...,
         prompt_cache_retention: _builtins.str | None = ...,
-        prompt_cache_diagnostics: _prompt_cache_pb2.PromptCacheDiagnostics | None = ...,
-        moderation: _moderation_pb2.Moderation | None = ...,
         access_programs: Global___AccessPrograms | None = ...,
         image: Global___ImageOptions | None = ...,
-        input_transformations: _abc.Iterable[Global___InputTransformation] | None = ...,
-        tool_usage: _usage_pb2.ToolUsage | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_completed_at", b"_completed_at", "_conversation_id", b"_conversation_id", "_max_output_tokens", b"_max_output_tokens", "_max_tool_calls", b"_max_tool_calls", "_previous_response_id", b"_previous_response_id", "_prompt_cache_key", b"_prompt_cache_key", "_prompt_cache_retention", b"_prompt_cache_retention", "_provider_options", b"_provider_options", "_safety_identifier", b"_safety_identifier", "_user", b"_user", "access_programs", b"access_programs", "completed_at", b"completed_at", "conversation", b"conversation", "conversation_id", b"conversation_id", "error", b"error", "image", b"image", "incomplete_details", b"incomplete_details", "instructions", b"instructions", "instructions_list", b"instructions_list", "instructions_text", b"instructions_text", "max_output_tokens", b"max_output_tokens", "max_tool_calls", b"max_tool_calls", "moderation", b"moderation", "previous_response_id", b"previous_response_id", "prompt", b"prompt", "prompt_cache_diagnostics", b"prompt_cache_diagnostics", "prompt_cache_key", b"prompt_cache_key", "prompt_cache_options", b"prompt_cache_options", "prompt_cache_retention", b"prompt_cache_retention", "provider_options", b"provider_options", "reasoning", b"reasoning", "safety_identifier", b"safety_identifier", "text", b"text", "tool_choice", b"tool_choice", "tool_choice_mode", b"tool_choice_mode", "tool_choice_tool", b"tool_choice_tool", "tool_usage", b"tool_usage", "usage", b"usage", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...

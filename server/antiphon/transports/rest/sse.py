@@ -17,8 +17,9 @@ from antiphon.core.event import (
     TextPart,
     event_type,
 )
+from antiphon.core.parameters import FIRST
 from antiphon.engine.reader import EventReader
-from antiphon.json import encode, one_line, quote, quote_all, shape
+from antiphon.json import encode, halves, one_line, quote, quote_all, shape
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.response_pb2 import Response
 
@@ -37,6 +38,7 @@ DONE: Final = b"data: [DONE]\n\n"
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 """A comment, which clients ignore, sent so that no proxy takes a silent stream for a dead one."""
 KEEP_ALIVE_SECONDS: Final = 15.0
+_print_own, _print_parameters = halves(Response, FIRST)
 _NUMBERS: Final = [str(number) for number in range(1024)]
 """Printed numbers of events; most streams have no others."""
 HEADERS: Final = {
@@ -133,7 +135,10 @@ def snapshot_json(snapshot: Snapshot) -> str:
     """
     text = snapshot.text
     if text is None:
-        text = snapshot.text = encode(snapshot.response)
+        parameters = snapshot.parameters
+        if parameters.text is None:
+            parameters.text = _print_parameters(snapshot.response)
+        text = snapshot.text = _print_own(snapshot.response) + parameters.text
     return text
 
 
