@@ -5,7 +5,8 @@ import json
 import pytest
 
 from antiphon.core.calls import check_calls, open_calls
-from antiphon.core.event import event_type
+from antiphon.core.event import PartEvent, event_type
+from antiphon.core.open_item import OpenItem
 from antiphon.core.output import (
     InputDelta,
     ItemAdded,
@@ -536,6 +537,27 @@ def test_what_is_repeated_at_the_end_is_there_once() -> None:
     assert thought["summary"] == summary
 
 
+LISTED: list[Json] = [
+    {"type": "file_search_call", "status": "in_progress", "queries": ["a", "b"]},
+    {"type": "mcp_list_tools", "server_label": "s", "tools": [{"name": "t", "input_schema": {}}]},
+    {
+        "type": "shell_call",
+        "call_id": "call_1",
+        "action": {"commands": ["ls"], "timeout_ms": 5, "max_output_length": 9},
+        "environment": {"type": "local"},
+    },
+]
+"""Items with lists that no events tell of."""
+
+
+@pytest.mark.parametrize("item", LISTED, ids=lambda item: item["type"])
+def test_lists_that_are_repeated_at_the_end_are_there_once(item: Json) -> None:
+    ended_so = {**item, "status": "completed"} if "status" in item else item
+    (repeated,) = final_items(ItemAdded(an_item(**item)), ItemDone(item=an_item(**ended_so)))
+    members = item.keys() - {"status"}
+    assert {name: repeated[name] for name in members} == {name: item[name] for name in members}
+
+
 def test_what_is_given_at_the_end_is_not_changed() -> None:
     given = late("reasoning", encrypted_content="words")
     sequencer = after(ItemAdded(reasoning()))
@@ -564,6 +586,23 @@ def test_a_part_that_comes_whole_keeps_all_it_has() -> None:
         "output_text.annotation.added 0 0",
         "output_text.annotation.added 0 0",
         "output_text.done 0 0 text=a logprobs=a",
+    ]
+
+
+def test_a_part_of_a_kind_without_events_stays_in_its_list() -> None:
+    odd = {"type": "x_invented", "a": 1}
+    item = reasoning(content=[odd, odd], summary=[odd])
+    opened = OpenItem(0, item, "resp_1")
+    told = [
+        event if isinstance(event, PartEvent) else event_type(event) for event in opened.begin()
+    ]
+    assert json.loads(encode(opened.item))["content"] == [odd, odd]
+    assert json.loads(encode(opened.item))["summary"] == [odd]
+    assert told == [
+        "response.output_item.added",
+        *["response.content_part.added", "response.content_part.done"] * 2,
+        "response.reasoning_summary_part.added",
+        "response.reasoning_summary_part.done",
     ]
 
 

@@ -130,8 +130,8 @@ class OpenItem:
             yield event
         if self._told and self.kind == "mcp_call":
             yield self._progress("mcp_call_in_progress")
-        for content in contents:
-            yield from self._tell_content(content)
+        for content, parts in contents:
+            yield from self._tell_content(content, parts)
         kind = INPUTS.get(self.kind)
         if kind is not None:
             part = self.parts[""] = TextPart(self._body.id, self.index, 0, kind)
@@ -140,12 +140,16 @@ class OpenItem:
                 if self._told:
                     yield _delta(part, text)
 
-    def _take(self) -> tuple[list[Content], str]:
-        """Takes the text away that the item came with: it is told after the item."""
-        contents: list[Content] = []
+    def _take(self) -> tuple[list[tuple[Content, Any]], str]:
+        """Takes the text away that the item came with: it is told after the item.
+
+        Returns:
+            Its parts, each with the list that it is of, and the text that is no part.
+        """
+        contents: list[tuple[Content, Any]] = []
         for parts in self._lists():
             if parts:
-                contents.extend(parts)
+                contents.extend((part, parts) for part in parts)
                 del parts[:]
         kind = INPUTS.get(self.kind)
         if kind is None:
@@ -162,15 +166,21 @@ class OpenItem:
             return [self._body.content, self._body.summary]
         return []
 
-    def _tell_content(self, content: Content) -> Iterator[Told]:
-        """Yields the events of a part that is there whole."""
+    def _tell_content(self, content: Content, parts: Any) -> Iterator[Told]:
+        """Yields the events of a part that is there whole.
+
+        Args:
+            content: the part.
+            parts: the list of the item's that it is of.
+        """
         kind = _CONTENTS.get((self.kind, content.WhichOneof("kind") or ""))
         if kind is None:
             # No event adds to such a part.
-            parts = self._lists()[0]
             if self._told:
-                yield self._part_event("content_part_added", len(parts), content)
-                yield self._part_event("content_part_done", len(parts), content)
+                summary = self.kind == "reasoning" and parts is self._body.summary
+                name = SUMMARY_TEXT.part if summary else OUTPUT_TEXT.part
+                yield self._part_event(f"{name}_added", len(parts), content)
+                yield self._part_event(f"{name}_done", len(parts), content)
             parts.append(content)
             return
         yield from self.open_part(kind)
@@ -234,10 +244,13 @@ class OpenItem:
         new.CopyFrom(late)
         told, body = _body_of(final, self.kind), _body_of(new, self.kind)
         for field, value in body.ListFields():
-            if field.name in _TOLD:
-                if value != getattr(told, field.name):
-                    raise BackendFault(f"an item is finished with another {field.name}")
+            if field.name not in _TOLD:
+                # Lists would be merged into longer ones.
+                told.ClearField(field.name)
+            elif value == getattr(told, field.name):
                 body.ClearField(field.name)
+            else:
+                raise BackendFault(f"an item is finished with another {field.name}")
         final.MergeFrom(new)
         return final
 
