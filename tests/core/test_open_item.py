@@ -5,7 +5,7 @@ import json
 import pytest
 
 from antiphon.core.calls import check_calls, open_calls
-from antiphon.core.event import PartEvent, event_type
+from antiphon.core.event import event_type
 from antiphon.core.open_item import OpenItem
 from antiphon.core.output import (
     InputDelta,
@@ -18,6 +18,7 @@ from antiphon.core.output import (
     TextDelta,
 )
 from antiphon.json import encode
+from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.item_pb2 import Item
 from tests.support.items import (
     Json,
@@ -592,9 +593,10 @@ def test_a_part_that_comes_whole_keeps_all_it_has() -> None:
 def test_a_part_of_a_kind_without_events_stays_in_its_list() -> None:
     odd = {"type": "x_invented", "a": 1}
     item = reasoning(content=[odd, odd], summary=[odd])
-    opened = OpenItem(0, item, "resp_1")
+    opened = OpenItem.of(0, item, "resp_1")
     told = [
-        event if isinstance(event, PartEvent) else event_type(event) for event in opened.begin()
+        event_type(event) if isinstance(event, ResponseStreamEvent) else event
+        for event in opened.begin()
     ]
     assert json.loads(encode(opened.item))["content"] == [odd, odd]
     assert json.loads(encode(opened.item))["summary"] == [odd]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.json import encode, halves, one_line, quote
+from antiphon.json import encode, one_line, quote, sections
 from antiphon.json.plan import descriptor_of
 from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.message_pb2 import Message as ItemMessage
@@ -349,8 +349,11 @@ def test_messages_of_the_schema_are_printed_too() -> None:
 
 
 @given(st.data())
-def test_a_message_is_its_two_halves(data: st.DataObject) -> None:
+def test_a_message_is_its_sections(data: st.DataObject) -> None:
     message = data.draw(messages(descriptor_of(Response), depth=2))
     assert isinstance(message, Response)
-    first, second = halves(Response, "background")
-    assert first(message) + second(message) == encode(message)
+    printed = [section(message) for section in sections(Response, ["output", "background"])]
+    assert "".join(printed) == encode(message)
+    assert printed[0].startswith('{"id":')
+    assert printed[1].startswith(',"output":[')
+    assert printed[2].startswith(',"background":')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -12,6 +12,9 @@ from antiphon.core.parameters import Parameters
 from antiphon.v1 import json_pb2
 from antiphon.v1.content_pb2 import OutputTextLogprob
 from antiphon.v1.event_pb2 import ResponseStreamEvent
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.item_status_pb2 import ItemStatus
+from antiphon.v1.message_pb2 import Role
 from antiphon.v1.response_pb2 import Response
 
 __all__ = [
@@ -24,10 +27,13 @@ __all__ = [
     "SUMMARY_TEXT",
     "DeltaEvents",
     "Entry",
+    "ItemEvent",
     "Lifecycle",
     "LifecycleEvent",
     "MessageEvent",
+    "OutputItem",
     "PartEvent",
+    "PlainMessage",
     "Snapshot",
     "TextKind",
     "TextPart",
@@ -51,23 +57,31 @@ class Snapshot:
     Args:
         response: the response.
         parameters: its parameters, if others have the same ones.
+        output: its output, if it is known item by item.
     """
 
-    __slots__ = ("parameters", "response", "text")
+    __slots__ = ("output", "parameters", "response", "text")
 
-    def __init__(self, response: Response, parameters: Parameters | None = None) -> None:
+    def __init__(
+        self,
+        response: Response,
+        parameters: Parameters | None = None,
+        output: Sequence[OutputItem] | None = None,
+    ) -> None:
         self.response = response
+        self.output = output
         self.parameters = parameters if parameters is not None else Parameters()
         self.text: str | None = None
         """The response as JSON, kept by whoever encoded it first."""
 
-    def later(self, response: Response) -> Snapshot:
+    def later(self, response: Response, output: Sequence[OutputItem] | None = None) -> Snapshot:
         """Returns the snapshot of the same response at a later moment.
 
         Args:
             response: the response as it is then, with the same parameters.
+            output: its output, if it is known item by item.
         """
-        return Snapshot(response, self.parameters)
+        return Snapshot(response, self.parameters, output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +316,98 @@ class PartEvent(Struct, gc=False):
         return (self.message,)
 
 
+class PlainMessage(NamedTuple):
+    """A message of the model's with nothing but text in it; most items are such.
+
+    Args:
+        id: its id.
+        status: how far it is written.
+        text: its text, or None if it has no part yet.
+    """
+
+    id: str
+    status: ItemStatus.ValueType
+    text: str | None = None
+
+    def put(self, item: Item) -> None:
+        """Makes an item this message.
+
+        Args:
+            item: the item, empty.
+        """
+        message = item.message
+        message.id = self.id
+        message.status = self.status
+        message.role = Role.ROLE_ASSISTANT
+        message.content_list.SetInParent()
+        if self.text is not None:
+            message.content_list.parts.add().output_text.text = self.text
+
+
+class OutputItem:
+    """An item of the output as it was at one moment; nothing changes it afterwards.
+
+    Args:
+        plain: what it is, if it is a plain message.
+        item: the item, if it is none, or if it is there.
+    """
+
+    __slots__ = ("_item", "plain", "text")
+
+    def __init__(self, plain: PlainMessage | None, item: Item | None = None) -> None:
+        self.plain = plain
+        self._item = item
+        self.text: str | None = None
+        """The item as JSON, kept by whoever encoded it first."""
+
+    @property
+    def item(self) -> Item:
+        """The item."""
+        item = self._item
+        if item is None:
+            item = self._item = Item()
+            assert self.plain is not None
+            self.plain.put(item)
+        return item
+
+
+class ItemEvent(Struct, gc=False):
+    """An event that tells of a whole item.
+
+    Args:
+        name: which event it is.
+        index: the item's place in the output.
+        item: the item.
+        sequence_number: its number.
+        frames: the event as a client reads it, kept by whoever encoded it first.
+    """
+
+    name: Literal["output_item_added", "output_item_done"]
+    index: int
+    item: OutputItem
+    sequence_number: int = 0
+    frames: str | None = None
+
+    @property
+    def following(self) -> int:
+        """The number of the event after it."""
+        return self.sequence_number + 1
+
+    @property
+    def messages(self) -> Sequence[ResponseStreamEvent]:
+        """The event as a message of the schema."""
+        message = self.bare_message
+        getattr(message, self.name).item.CopyFrom(self.item.item)
+        return (message,)
+
+    @property
+    def bare_message(self) -> ResponseStreamEvent:
+        """The event without its item."""
+        message = ResponseStreamEvent(sequence_number=self.sequence_number)
+        getattr(message, self.name).output_index = self.index
+        return message
+
+
 class DeltaEvents(Struct, gc=False):
     """Events that add to one text, one after the other; most events of a stream are such.
 
@@ -346,7 +452,7 @@ class DeltaEvents(Struct, gc=False):
 
 
 # None of them refers to what refers to it, so that the collector need not look at them.
-Entry: TypeAlias = MessageEvent | LifecycleEvent | PartEvent | DeltaEvents
+Entry: TypeAlias = MessageEvent | LifecycleEvent | ItemEvent | PartEvent | DeltaEvents
 """An entry of a run's log: one event, or several that are alike; their `sequence_number`s count
 from 0, without a gap."""
 

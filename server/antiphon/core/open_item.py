@@ -15,7 +15,10 @@ from antiphon.core.event import (
     REFUSAL,
     SUMMARY_TEXT,
     DeltaEvents,
+    ItemEvent,
+    OutputItem,
     PartEvent,
+    PlainMessage,
     TextKind,
     TextPart,
 )
@@ -25,6 +28,7 @@ from antiphon.v1.content_pb2 import Content, OutputText, OutputTextLogprob
 from antiphon.v1.event_pb2 import ResponseStreamEvent, TextLogprob, TextTopLogprob
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
+from antiphon.v1.message_pb2 import Role
 
 __all__ = ["INPUTS", "OpenItem", "Told", "tell_logprobs"]
 
@@ -68,37 +72,80 @@ _TOLD: Final = (
 """What events have told of an item before it is finished."""
 
 
-Told: TypeAlias = ResponseStreamEvent | PartEvent
+Told: TypeAlias = ResponseStreamEvent | PartEvent | ItemEvent
 """An event that has no number yet."""
 
 
 class OpenItem:
-    """An item that is being written.
+    """An item that is being written; opened by `message` or `of`."""
 
-    Args:
-        index: its place in the output.
-        item: what is known of it, which is changed as it is written.
-        response_id: the id of the response whose output it is in.
-        told: whether there are events; without them, only the item is written.
-    """
+    __slots__ = (
+        "_body",
+        "_cut",
+        "_failed",
+        "_plain",
+        "_told",
+        "index",
+        "item",
+        "kind",
+        "output",
+        "parts",
+        "text",
+    )
 
-    __slots__ = ("_body", "_cut", "_failed", "_told", "index", "item", "kind", "parts", "text")
-
-    def __init__(self, index: int, item: Item, response_id: str, *, told: bool = True) -> None:
+    def __init__(self, index: int, item: Item, kind: str, *, told: bool) -> None:
         self._told = told
         self.index: Final = index
         self.item = item
-        self.kind: Final = item.WhichOneof("kind") or ""
-        self._body: Any = _body_of(item, self.kind)
+        self.kind: Final = kind
+        self._body: Any = _body_of(item, kind)
         self.parts: dict[str, TextPart] = {}
         """The texts that are being written, by the field of their place."""
         self.text: TextPart | None = None
         """The text of a message that is being written, also among `parts`."""
-        self._cut = _is_cut(self._body, self.kind)
-        self._failed = self.kind == "mcp_call" and self._body.status == "failed"
-        if self._body is not None:
-            self._name(response_id)
-            self._set_in_progress()
+        self.output: OutputItem | None = None
+        """The item as it is in the output, once it is closed."""
+        self._plain: PlainMessage | None = None
+        """What the item is, as long as it is a message with nothing but one text in it."""
+        self._cut = False
+        self._failed = False
+
+    @classmethod
+    def message(cls, index: int, response_id: str, *, told: bool = True) -> OpenItem:
+        """Opens a message of the model's that has no text yet; most items are such.
+
+        Args:
+            index: its place in the output.
+            response_id: the id of the response whose output it is in.
+            told: whether there are events.
+        """
+        opened = cls(index, Item(), "message", told=told)
+        body = opened._body
+        body.id = message_id = output_item_id("msg", response_id, index)
+        body.role = Role.ROLE_ASSISTANT
+        body.status = _IN_PROGRESS
+        body.content_list.SetInParent()
+        opened._plain = PlainMessage(message_id, _IN_PROGRESS)
+        return opened
+
+    @classmethod
+    def of(cls, index: int, item: Item, response_id: str, *, told: bool = True) -> OpenItem:
+        """Opens an item of a backend's.
+
+        Args:
+            index: its place in the output.
+            item: what is known of it, which is changed as it is written.
+            response_id: the id of the response whose output it is in.
+            told: whether there are events; without them, only the item is written.
+        """
+        opened = cls(index, item, item.WhichOneof("kind") or "", told=told)
+        body = opened._body
+        opened._cut = _is_cut(body, opened.kind)
+        opened._failed = opened.kind == "mcp_call" and body.status == "failed"
+        if body is not None:
+            opened._name(response_id)
+            opened._set_in_progress()
+        return opened
 
     def _name(self, response_id: str) -> None:
         """Gives the item the ids that its kind has, where its backend gave none."""
@@ -122,6 +169,10 @@ class OpenItem:
 
     def begin(self) -> Iterator[Told]:
         """Yields the events that open the item and tell the text that it came with."""
+        if self._plain is not None:
+            if self._told:
+                yield ItemEvent("output_item_added", self.index, OutputItem(self._plain))
+            return
         contents, text = self._take()
         if self._told:
             event = ResponseStreamEvent()
@@ -269,7 +320,7 @@ class OpenItem:
         """
         body = _body_of(item, self.kind)
         for part in self.parts.values():
-            _put(body, part, _content(part))
+            _put(body, part)
 
     def close(self, *, cut: bool = False, final: Item | None = None) -> Iterator[Told]:
         """Yields the events that close the item and its parts.
@@ -287,19 +338,20 @@ class OpenItem:
             # The item is in the output already, which therefore takes over what is known of it.
             self.item.CopyFrom(final)
             self._body = _body_of(self.item, self.kind)
+            self._plain = None
         body = self._body
         if self.kind in _WITH_STATUS:
-            body.status = _INCOMPLETE if self._cut else _COMPLETED
+            body.status = status = _INCOMPLETE if self._cut else _COMPLETED
+            if self._plain is not None:
+                self._plain = self._plain._replace(status=status)
         elif self.kind == "mcp_call":
             failed = self._failed or body.status == "failed" or body.HasField("error")
             body.status = "failed" if failed else "incomplete" if self._cut else "completed"
             if self._told and body.status != "incomplete":
                 yield self._progress(f"mcp_call_{body.status}")
+        self.output = OutputItem(self._plain, self.item)
         if self._told:
-            event = ResponseStreamEvent()
-            event.output_item_done.output_index = self.index
-            event.output_item_done.item.CopyFrom(self.item)
-            yield event
+            yield ItemEvent("output_item_done", self.index, self.output)
 
     def _close_part(self, part: TextPart, whole: Content | None = None) -> Iterator[Told]:
         """Yields the events that close a part.
@@ -311,11 +363,14 @@ class OpenItem:
         del self.parts[part.kind.index]
         if part is self.text:
             self.text = None
-        content = whole or _content(part)
-        _put(self._body, part, content)
+        content = _put(self._body, part, whole)
+        kind, text = part.kind, part.text
+        if self._plain is not None:
+            # Nothing else is in it if this is its first part, and no more than a text.
+            alone = kind is OUTPUT_TEXT and not part.index and not part.logprobs
+            self._plain = self._plain._replace(text=text) if alone else None
         if not self._told:
             return
-        kind, text = part.kind, part.text
         done = PartEvent(kind.done, part, text)
         if part.logprobs:
             event = done.message
@@ -388,28 +443,33 @@ def _is_cut(body: Any, kind: str) -> bool:
     return kind == "mcp_call" and body.status == "incomplete"
 
 
-def _content(part: TextPart) -> Content:
-    """Returns a text as the part of an item that it is so far."""
-    content = Content()
-    if part.kind.content:
-        told = getattr(content, part.kind.content)
-        setattr(told, part.kind.field, part.text)
-        if part.logprobs:
-            told.logprobs.extend(part.logprobs)
-    return content
+def _put(body: Any, part: TextPart, whole: Content | None = None) -> Any:
+    """Puts a text where it stands in its item; returns the part that it is there, if it is one.
 
-
-def _put(body: Any, part: TextPart, content: Content) -> None:
-    """Puts a text where it stands in its item."""
+    Args:
+        body: the item.
+        part: the text.
+        whole: the part, if it has more than its text.
+    """
     kind = part.kind
-    if kind is SUMMARY_TEXT:
-        body.summary.append(content)
-    elif kind is REASONING_TEXT:
-        body.content.append(content)
-    elif kind.content:
-        body.content_list.parts.append(content)
-    else:
+    if not kind.content:
         setattr(body, kind.field, part.text)
+        return None
+    if kind is SUMMARY_TEXT:
+        parts = body.summary
+    elif kind is REASONING_TEXT:
+        parts = body.content
+    else:
+        parts = body.content_list.parts
+    content = parts.add()
+    if whole is not None:
+        content.CopyFrom(whole)
+        return content
+    told = getattr(content, kind.content)
+    setattr(told, kind.field, part.text)
+    if part.logprobs:
+        told.logprobs.extend(part.logprobs)
+    return content
 
 
 def _delta(part: TextPart, text: str) -> ResponseStreamEvent:

@@ -16,7 +16,6 @@ from antiphon.core.event import (
     Lifecycle,
     LifecycleEvent,
     MessageEvent,
-    PartEvent,
     Snapshot,
     TextKind,
     TextPart,
@@ -39,8 +38,8 @@ from antiphon.core.output import (
 )
 from antiphon.json import check, redact
 from antiphon.v1 import response_pb2
+from antiphon.v1.event_pb2 import ResponseStreamEvent
 from antiphon.v1.item_pb2 import Item
-from antiphon.v1.message_pb2 import Role
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.usage_pb2 import ResponseUsage
 
@@ -94,7 +93,8 @@ class Sequencer:
         """Whether the terminal event exists; nothing follows it."""
         self.following = 0
         """The number of the next event."""
-        self._output: list[Item] = []
+        self._output: list[OpenItem] = []
+        """All items so far, whether they are open or closed."""
         self._open: dict[str, OpenItem] = {}
 
     def begin(self) -> None:
@@ -155,7 +155,7 @@ class Sequencer:
         response = Response()
         response.CopyFrom(self.snapshot.response)
         if not self.ended:
-            response.output.extend(self._output)
+            response.output.extend([each.item for each in self._output])
             for opened in self._open.values():
                 opened.fill(response.output[opened.index])
         return response
@@ -212,7 +212,8 @@ class Sequencer:
         if self.ended:
             raise BackendFault("a run ends once")
         self.ended = True
-        self.snapshot = self.snapshot.later(response)
+        output = [each.output for each in self._output if each.output is not None]
+        self.snapshot = self.snapshot.later(response, output)
         names: dict[int, Lifecycle] = {
             response_pb2.RESPONSE_STATUS_COMPLETED: "completed",
             response_pb2.RESPONSE_STATUS_INCOMPLETE: "incomplete",
@@ -223,7 +224,7 @@ class Sequencer:
     def _ending(self, usage: ResponseUsage | None) -> Response:
         response = Response()
         response.CopyFrom(self.snapshot.response)
-        response.output.extend(self._output)
+        response.output.extend([each.item for each in self._output])
         if usage is not None:
             response.usage.CopyFrom(usage)
         return response
@@ -238,8 +239,10 @@ class Sequencer:
         for event in events:
             event.sequence_number = number = self.following
             self.following = number + 1
-            told = event if isinstance(event, PartEvent) else MessageEvent(number, event)
-            self.entries.append(told)
+            if isinstance(event, ResponseStreamEvent):
+                self.entries.append(MessageEvent(number, event))
+            else:
+                self.entries.append(event)
 
     def _text(self, key: str, texts: Sequence[str]) -> None:
         """Adds text to a message; most steps are this one."""
@@ -319,11 +322,8 @@ class Sequencer:
         return opened
 
     def _add_message(self, key: str) -> OpenItem:
-        item = Item()
-        item.message.role = Role.ROLE_ASSISTANT
-        return self._enter(
-            OpenItem(len(self._output), item, self.snapshot.response.id, told=self._told), key
-        )
+        response_id = self.snapshot.response.id
+        return self._enter(OpenItem.message(len(self._output), response_id, told=self._told), key)
 
     def _add(self, item: Item, key: str) -> OpenItem:
         if key in self._open:
@@ -332,13 +332,13 @@ class Sequencer:
             raise _too_large()
         # A backend may give the tools of its request back as those that it found.
         redact(item)
-        opened = OpenItem(len(self._output), item, self.snapshot.response.id, told=self._told)
+        opened = OpenItem.of(len(self._output), item, self.snapshot.response.id, told=self._told)
         check(item)
         return self._enter(opened, key)
 
     def _enter(self, opened: OpenItem, key: str) -> OpenItem:
         self._open[key] = opened
-        self._output.append(opened.item)
+        self._output.append(opened)
         self._tell(opened.begin())
         return opened
 

@@ -5,7 +5,7 @@ Pure, and driven by the options of `json.proto` alone.
 
 from antiphon.json.check import check
 from antiphon.json.decode import decode
-from antiphon.json.encode import encode, halves, one_line, quote, quote_all
+from antiphon.json.encode import encode, one_line, quote, quote_all, sections
 from antiphon.json.errors import InvalidValue
 from antiphon.json.secret import redact
 from antiphon.json.shape import shape
@@ -15,10 +15,10 @@ __all__ = [
     "check",
     "decode",
     "encode",
-    "halves",
     "one_line",
     "quote",
     "quote_all",
     "redact",
+    "sections",
     "shape",
 ]

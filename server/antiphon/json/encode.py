@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from json.encoder import encode_basestring as quote_word
 from typing import Final, TypeVar
 
@@ -15,7 +16,7 @@ from google.protobuf.message import Message as ProtoMessage
 from antiphon.json.plan import Field, Message, Oneof, descriptor_of, plan
 from antiphon.json.source import Function, Scope, Source, lazy
 
-__all__ = ["encode", "halves", "one_line", "quote", "quote_all"]
+__all__ = ["encode", "one_line", "quote", "quote_all", "sections"]
 
 M = TypeVar("M", bound=ProtoMessage)
 
@@ -108,32 +109,33 @@ def encode(message: ProtoMessage) -> str:
     return one_line(text)
 
 
-def halves(message: type[M], field: str) -> tuple[Callable[[M], str], Callable[[M], str]]:
-    """Returns two functions that print a message between them, so that a half can be kept.
+def sections(message: type[M], fields: Sequence[str]) -> Sequence[Callable[[M], str]]:
+    """Returns functions that print a message between them, so that a section of it can be kept.
 
     Args:
         message: the message's class.
-        field: the first field of the second half. Fields stand in the order of their declaration,
-            and the first one of all is printed always.
+        fields: the first field of each section but the first. Fields stand in the order of their
+            declaration, and the first one of all is printed always.
     """
     whole = plan(descriptor_of(message))
-    at = [member.name for member in whole.members].index(field)
-    first = replace(whole, members=whole.members[:at])
-    second = replace(whole, members=whole.members[at:], constants=())
-    return _make_half(first, opens=True), _make_half(second, opens=False)
+    names = [member.name for member in whole.members]
+    cuts = [0, *map(names.index, fields), len(names)]
+    return [_make_section(whole, start, end) for start, end in pairwise(cuts)]
 
 
-def _make_half(half: Message, *, opens: bool) -> Function:
+def _make_section(whole: Message, start: int, end: int) -> Function:
     source = Source(_scope)
-    name = f"half_{len(_scope)}"
+    name = f"section_{len(_scope)}"
     with source.block(f"def {name}(m):"):
-        parts = _emit_parts(source, half)
-        if opens:
+        constants = whole.constants if not start else ()
+        members = whole.members[start:end]
+        parts = _emit_parts(source, replace(whole, members=members, constants=constants))
+        if not start:
             parts[0] = parts[0].replace("',", "'{", 1)
-        else:
+        if end == len(whole.members):
             parts.append("'}'")
         source.add(f"return one_line({_joined(parts)})")
-    return source.define(name, f"encode half of {half.name}")
+    return source.define(name, f"encode part of {whole.name}")
 
 
 def one_line(text: str) -> str:

@@ -23,7 +23,7 @@ def shape(message: Message, paths: Iterable[str]) -> list[str]:
     Args:
         message: the message with whatever else it holds. The values are overwritten.
         paths: the fields of the values, strings and numbers, in the order in which they are
-            printed; such as `output_text_delta.item_id`.
+            printed; such as `output_text_delta.item_id` or `content.0.text`.
 
     Raises:
         ValueError: a value is not printed, or not in this order.
@@ -33,7 +33,7 @@ def shape(message: Message, paths: Iterable[str]) -> list[str]:
         *names, name = path.split(".")
         owner: Any = message
         for each in names:
-            owner = getattr(owner, each)
+            owner = owner[int(each)] if each.isdecimal() else getattr(owner, each)
         text = isinstance(getattr(owner, name), str)
         value = _TEXT.format(place) if text else _NUMBER + place
         setattr(owner, name, value)

@@ -106,7 +106,6 @@ class Response(_message.Message):
     INSTRUCTIONS_TEXT_FIELD_NUMBER: _builtins.int
     INSTRUCTIONS_LIST_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
-    OUTPUT_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
     PREVIOUS_RESPONSE_ID_FIELD_NUMBER: _builtins.int
     CONVERSATION_FIELD_NUMBER: _builtins.int
@@ -119,6 +118,7 @@ class Response(_message.Message):
     MODERATION_FIELD_NUMBER: _builtins.int
     INPUT_TRANSFORMATIONS_FIELD_NUMBER: _builtins.int
     TOOL_USAGE_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
     BACKGROUND_FIELD_NUMBER: _builtins.int
     MAX_OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
     MAX_TOOL_CALLS_FIELD_NUMBER: _builtins.int
@@ -213,10 +213,6 @@ class Response(_message.Message):
         """metadata are the client's own labels."""
 
     @_builtins.property
-    def output(self) -> _containers.RepeatedCompositeFieldContainer[_item_pb2.Item]:
-        """output are the items that the model wrote."""
-
-    @_builtins.property
     def usage(self) -> _usage_pb2.ResponseUsage:
         """usage counts the tokens."""
 
@@ -239,6 +235,10 @@ class Response(_message.Message):
     @_builtins.property
     def tool_usage(self) -> _usage_pb2.ToolUsage:
         """tool_usage counts what the hosted tools used."""
+
+    @_builtins.property
+    def output(self) -> _containers.RepeatedCompositeFieldContainer[_item_pb2.Item]:
+        """output are the items that the model wrote."""
 
     @_builtins.property
     def reasoning(self) -> _reasoning_pb2.Reasoning:
@@ -284,7 +284,6 @@ class Response(_message.Message):
         instructions_text: _builtins.str = ...,
         instructions_list: _item_pb2.ItemList | None = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
-        output: _abc.Iterable[_item_pb2.Item] | None = ...,
         usage: _usage_pb2.ResponseUsage | None = ...,
         previous_response_id: _builtins.str | None = ...,
         conversation: Global___ConversationReference | None = ...,
@@ -297,6 +296,7 @@ class Response(_message.Message):
         moderation: _moderation_pb2.Moderation | None = ...,
         input_transformations: _abc.Iterable[Global___InputTransformation] | None = ...,
         tool_usage: _usage_pb2.ToolUsage | None = ...,
+        output: _abc.Iterable[_item_pb2.Item] | None = ...,
         background: _builtins.bool = ...,
         max_output_tokens: _builtins.int | None = ...,
         max_tool_calls: _builtins.int | None = ...,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from functools import cache
-from typing import Final
+from typing import Final, Literal
 
 from antiphon.core.event import (
     DeltaEvents,
     Entry,
+    ItemEvent,
     Lifecycle,
     LifecycleEvent,
+    OutputItem,
     PartEvent,
+    PlainMessage,
     Snapshot,
     TextKind,
     TextPart,
@@ -19,8 +22,10 @@ from antiphon.core.event import (
 )
 from antiphon.core.parameters import FIRST
 from antiphon.engine.reader import EventReader
-from antiphon.json import encode, halves, one_line, quote, quote_all, shape
+from antiphon.json import encode, one_line, quote, quote_all, sections, shape
 from antiphon.v1.event_pb2 import ResponseStreamEvent
+from antiphon.v1.item_pb2 import Item
+from antiphon.v1.item_status_pb2 import ItemStatus
 from antiphon.v1.response_pb2 import Response
 
 __all__ = [
@@ -38,7 +43,7 @@ DONE: Final = b"data: [DONE]\n\n"
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 """A comment, which clients ignore, sent so that no proxy takes a silent stream for a dead one."""
 KEEP_ALIVE_SECONDS: Final = 15.0
-_print_own, _print_parameters = halves(Response, FIRST)
+_print_own, _print_output, _print_parameters = sections(Response, ["output", FIRST])
 _NUMBERS: Final = [str(number) for number in range(1024)]
 """Printed numbers of events; most streams have no others."""
 HEADERS: Final = {
@@ -111,6 +116,10 @@ def frames(entry: Entry) -> str:
             head, tail = _lifecycle_shape(entry.name)
             shown = snapshot_json(entry.snapshot)
             text = f'{head}{entry.sequence_number}{tail},"response":{shown}}}\n\n'
+        elif isinstance(entry, ItemEvent):
+            head, between, tail = _item_shape(entry.name)
+            shown = _item_json(entry.item)
+            text = f'{head}{entry.sequence_number}{between}{entry.index}{tail},"item":{shown}}}\n\n'
         elif isinstance(entry, PartEvent):
             pieces = _part_shape(entry.part.kind, entry.name)
             values = [str(entry.sequence_number), *_place(entry.part)]
@@ -138,8 +147,47 @@ def snapshot_json(snapshot: Snapshot) -> str:
         parameters = snapshot.parameters
         if parameters.text is None:
             parameters.text = _print_parameters(snapshot.response)
-        text = snapshot.text = _print_own(snapshot.response) + parameters.text
+        response, output = snapshot.response, snapshot.output
+        printed = (
+            _print_output(response)
+            if output is None
+            else f',"output":[{",".join([item.text or _item_json(item) for item in output])}]'
+        )
+        text = snapshot.text = f"{_print_own(response)}{printed}{parameters.text}"
     return text
+
+
+def _item_json(item: OutputItem) -> str:
+    """Returns an item as JSON, encoded once for all that show it."""
+    text = item.text
+    if text is None:
+        plain = item.plain
+        if plain is None:
+            text = encode(item.item)
+        else:
+            values = [quote(plain.id), *([quote(plain.text)] if plain.text is not None else [])]
+            text = one_line(_filled(_message_shape(plain.status, len(values) > 1), values))
+        item.text = text
+    return text
+
+
+@cache
+def _message_shape(status: ItemStatus.ValueType, with_text: bool) -> Sequence[str]:
+    """Returns what stands around the id and the text of a plain message."""
+    item = Item()
+    PlainMessage("", status, "" if with_text else None).put(item)
+    text = ["message.content_list.parts.0.output_text.text"] if with_text else []
+    return shape(item, ["message.id", *text])
+
+
+@cache
+def _item_shape(name: Literal["output_item_added", "output_item_done"]) -> Sequence[str]:
+    """Returns what stands around an event's number and index, and after that before the item."""
+    message = ItemEvent(
+        name, 0, OutputItem(PlainMessage("", ItemStatus.ITEM_STATUS_IN_PROGRESS))
+    ).bare_message
+    head, between, tail = shape(message, ["sequence_number", f"{name}.output_index"])
+    return _head(message) + head, between, tail.removesuffix("}")
 
 
 @cache
