@@ -598,8 +598,8 @@ def test_a_part_of_a_kind_without_events_stays_in_its_list() -> None:
         event_type(event) if isinstance(event, ResponseStreamEvent) else event
         for event in opened.begin()
     ]
-    assert json.loads(encode(opened.item))["content"] == [odd, odd]
-    assert json.loads(encode(opened.item))["summary"] == [odd]
+    assert json.loads(encode(opened.current()))["content"] == [odd, odd]
+    assert json.loads(encode(opened.current()))["summary"] == [odd]
     assert told == [
         "response.output_item.added",
         *["response.content_part.added", "response.content_part.done"] * 2,

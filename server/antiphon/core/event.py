@@ -46,6 +46,8 @@ _TYPES: Final = {
     for arm in ResponseStreamEvent.DESCRIPTOR.oneofs_by_name["event"].fields
 }
 
+_ASSISTANT: Final = Role.ROLE_ASSISTANT
+
 Lifecycle: TypeAlias = Literal[
     "created", "queued", "in_progress", "completed", "failed", "incomplete"
 ]
@@ -338,7 +340,7 @@ class PlainMessage(NamedTuple):
         message = item.message
         message.id = self.id
         message.status = self.status
-        message.role = Role.ROLE_ASSISTANT
+        message.role = _ASSISTANT
         message.content_list.SetInParent()
         if self.text is not None:
             message.content_list.parts.add().output_text.text = self.text

@@ -28,13 +28,14 @@ from antiphon.v1.content_pb2 import Content, OutputText, OutputTextLogprob
 from antiphon.v1.event_pb2 import ResponseStreamEvent, TextLogprob, TextTopLogprob
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.item_status_pb2 import ItemStatus
-from antiphon.v1.message_pb2 import Role
 
 __all__ = ["INPUTS", "OpenItem", "Told", "tell_logprobs"]
 
 _IN_PROGRESS: Final = ItemStatus.ITEM_STATUS_IN_PROGRESS
 _COMPLETED: Final = ItemStatus.ITEM_STATUS_COMPLETED
 _INCOMPLETE: Final = ItemStatus.ITEM_STATUS_INCOMPLETE
+
+_MESSAGE_PREFIX: Final = prefix_of("message")
 
 INPUTS: Final = {kind.item: kind for kind in (FUNCTION_ARGUMENTS, MCP_ARGUMENTS, CUSTOM_INPUT)}
 """What calls give to their tools, by the kind of the item."""
@@ -83,30 +84,34 @@ class OpenItem:
         "_body",
         "_cut",
         "_failed",
+        "_id",
+        "_item",
         "_plain",
         "_told",
         "index",
-        "item",
         "kind",
         "output",
         "parts",
         "text",
     )
 
-    def __init__(self, index: int, item: Item, kind: str, *, told: bool) -> None:
+    def __init__(self, index: int, kind: str, *, told: bool) -> None:
         self._told = told
         self.index: Final = index
-        self.item = item
         self.kind: Final = kind
-        self._body: Any = _body_of(item, kind)
+        self._id = ""
+        self._item: Item | None = None
+        """The item, without what is still being written; None while it is a plain message."""
+        self._body: Any = None
+        self._plain: PlainMessage | None = None
+        """The item while it is a message with nothing but one text in it: most are so to their
+        end, and are no message of the schema until then."""
         self.parts: dict[str, TextPart] = {}
         """The texts that are being written, by the field of their place."""
         self.text: TextPart | None = None
         """The text of a message that is being written, also among `parts`."""
         self.output: OutputItem | None = None
         """The item as it is in the output, once it is closed."""
-        self._plain: PlainMessage | None = None
-        """What the item is, as long as it is a message with nothing but one text in it."""
         self._cut = False
         self._failed = False
 
@@ -119,13 +124,9 @@ class OpenItem:
             response_id: the id of the response whose output it is in.
             told: whether there are events.
         """
-        opened = cls(index, Item(), "message", told=told)
-        body = opened._body
-        body.id = message_id = output_item_id("msg", response_id, index)
-        body.role = Role.ROLE_ASSISTANT
-        body.status = _IN_PROGRESS
-        body.content_list.SetInParent()
-        opened._plain = PlainMessage(message_id, _IN_PROGRESS)
+        opened = cls(index, "message", told=told)
+        opened._id = output_item_id(_MESSAGE_PREFIX, response_id, index)
+        opened._plain = PlainMessage(opened._id, _IN_PROGRESS)
         return opened
 
     @classmethod
@@ -138,8 +139,9 @@ class OpenItem:
             response_id: the id of the response whose output it is in.
             told: whether there are events; without them, only the item is written.
         """
-        opened = cls(index, item, item.WhichOneof("kind") or "", told=told)
-        body = opened._body
+        opened = cls(index, item.WhichOneof("kind") or "", told=told)
+        opened._item = item
+        opened._body = body = _body_of(item, opened.kind)
         opened._cut = _is_cut(body, opened.kind)
         opened._failed = opened.kind == "mcp_call" and body.status == "failed"
         if body is not None:
@@ -147,11 +149,20 @@ class OpenItem:
             opened._set_in_progress()
         return opened
 
+    def _make_item(self) -> None:
+        """Makes an item of what was a plain message."""
+        if self._plain is not None:
+            self._item = item = Item()
+            self._plain.put(item)
+            self._body = item.message
+            self._plain = None
+
     def _name(self, response_id: str) -> None:
         """Gives the item the ids that its kind has, where its backend gave none."""
         body = self._body
-        if self.kind in _WITH_ID and not body.id:
-            body.id = output_item_id(prefix_of(self.kind), response_id, self.index)
+        if self.kind in _WITH_ID:
+            body.id = body.id or output_item_id(prefix_of(self.kind), response_id, self.index)
+            self._id = body.id
         if self.kind in _WITH_CALL_ID and not body.call_id:
             body.call_id = output_item_id("call", response_id, self.index)
 
@@ -174,10 +185,11 @@ class OpenItem:
                 yield ItemEvent("output_item_added", self.index, OutputItem(self._plain))
             return
         contents, text = self._take()
+        assert self._item is not None
         if self._told:
             event = ResponseStreamEvent()
             event.output_item_added.output_index = self.index
-            event.output_item_added.item.CopyFrom(self.item)
+            event.output_item_added.item.CopyFrom(self._item)
             yield event
         if self._told and self.kind == "mcp_call":
             yield self._progress("mcp_call_in_progress")
@@ -185,7 +197,7 @@ class OpenItem:
             yield from self._tell_content(content, parts)
         kind = INPUTS.get(self.kind)
         if kind is not None:
-            part = self.parts[""] = TextPart(self._body.id, self.index, 0, kind)
+            part = self.parts[""] = TextPart(self._id, self.index, 0, kind)
             if text:
                 part.texts.append(text)
                 if self._told:
@@ -267,13 +279,17 @@ class OpenItem:
         if kind.item != self.kind:
             raise BackendFault(f"{kind.name} is written to an item that is not a {kind.item}")
         before = self.parts.get(kind.index)
-        parts = self._body.summary if kind is SUMMARY_TEXT else self._lists()[0]
-        following = len(parts) + (before is not None)
+        if kind is not OUTPUT_TEXT or before is not None:
+            self._make_item()
+        following = 0
+        if self._plain is None:
+            parts = self._body.summary if kind is SUMMARY_TEXT else self._lists()[0]
+            following = len(parts) + (before is not None)
         if index is not None and index != following:
             raise BackendFault("a part of a summary is neither the last one nor the next one")
         if before is not None:
             yield from self._close_part(before)
-        part = self.parts[kind.index] = TextPart(self._body.id, self.index, following, kind)
+        part = self.parts[kind.index] = TextPart(self._id, self.index, following, kind)
         self.text = part if kind is OUTPUT_TEXT else None
         if not self._told:
             return
@@ -288,6 +304,7 @@ class OpenItem:
         Raises:
             BackendFault: it is of another kind, or contradicts what was told.
         """
+        self._make_item()
         if self._body is None or late.WhichOneof("kind") != self.kind:
             raise BackendFault("an item is finished as one of another kind")
         final = self.current()
@@ -308,19 +325,24 @@ class OpenItem:
     def current(self) -> Item:
         """Returns a copy of the item with all that is written so far."""
         item = Item()
-        item.CopyFrom(self.item)
-        self.fill(item)
+        self.put(item)
         return item
 
-    def fill(self, item: Item) -> None:
-        """Puts what is being written into a copy of the item.
+    def put(self, item: Item) -> None:
+        """Makes another item what this one is, with all that is written so far.
 
         Args:
-            item: the copy.
+            item: the item, empty.
         """
-        body = _body_of(item, self.kind)
-        for part in self.parts.values():
-            _put(body, part)
+        if self._plain is not None:
+            self._plain.put(item)
+        else:
+            assert self._item is not None
+            item.CopyFrom(self._item)
+        if self.parts:
+            body = _body_of(item, self.kind)
+            for part in self.parts.values():
+                _put(body, part)
 
     def close(self, *, cut: bool = False, final: Item | None = None) -> Iterator[Told]:
         """Yields the events that close the item and its parts.
@@ -335,21 +357,21 @@ class OpenItem:
         for part in list(self.parts.values()):
             yield from self._close_part(part)
         if final is not None:
-            # The item is in the output already, which therefore takes over what is known of it.
-            self.item.CopyFrom(final)
-            self._body = _body_of(self.item, self.kind)
-            self._plain = None
+            self._make_item()
+            self._item = final
+            self._body = _body_of(final, self.kind)
         body = self._body
-        if self.kind in _WITH_STATUS:
-            body.status = status = _INCOMPLETE if self._cut else _COMPLETED
-            if self._plain is not None:
-                self._plain = self._plain._replace(status=status)
+        status = _INCOMPLETE if self._cut else _COMPLETED
+        if self._plain is not None:
+            self._plain = PlainMessage(self._id, status, self._plain.text)
+        elif self.kind in _WITH_STATUS:
+            body.status = status
         elif self.kind == "mcp_call":
             failed = self._failed or body.status == "failed" or body.HasField("error")
             body.status = "failed" if failed else "incomplete" if self._cut else "completed"
             if self._told and body.status != "incomplete":
                 yield self._progress(f"mcp_call_{body.status}")
-        self.output = OutputItem(self._plain, self.item)
+        self.output = OutputItem(self._plain, self._item)
         if self._told:
             yield ItemEvent("output_item_done", self.index, self.output)
 
@@ -363,12 +385,14 @@ class OpenItem:
         del self.parts[part.kind.index]
         if part is self.text:
             self.text = None
-        content = _put(self._body, part, whole)
         kind, text = part.kind, part.text
+        if part.logprobs:
+            self._make_item()
+        content = None
         if self._plain is not None:
-            # Nothing else is in it if this is its first part, and no more than a text.
-            alone = kind is OUTPUT_TEXT and not part.index and not part.logprobs
-            self._plain = self._plain._replace(text=text) if alone else None
+            self._plain = PlainMessage(self._id, _IN_PROGRESS, text)
+        else:
+            content = _put(self._body, part, whole)
         if not self._told:
             return
         done = PartEvent(kind.done, part, text)
@@ -398,7 +422,7 @@ class OpenItem:
     def _part_event(self, name: str, index: int, content: Content) -> ResponseStreamEvent:
         event = ResponseStreamEvent()
         told = getattr(event, name)
-        told.item_id = self._body.id
+        told.item_id = self._id
         told.output_index = self.index
         if name.startswith("reasoning_summary"):
             told.summary_index = index
@@ -410,7 +434,7 @@ class OpenItem:
     def _progress(self, name: str) -> ResponseStreamEvent:
         event = ResponseStreamEvent()
         told = getattr(event, name)
-        told.item_id = self._body.id
+        told.item_id = self._id
         told.output_index = self.index
         return event
 

@@ -155,9 +155,7 @@ class Sequencer:
         response = Response()
         response.CopyFrom(self.snapshot.response)
         if not self.ended:
-            response.output.extend([each.item for each in self._output])
-            for opened in self._open.values():
-                opened.fill(response.output[opened.index])
+            self._put_output(response)
         return response
 
     def complete(self, end: Finished, at: int) -> Response:
@@ -224,10 +222,14 @@ class Sequencer:
     def _ending(self, usage: ResponseUsage | None) -> Response:
         response = Response()
         response.CopyFrom(self.snapshot.response)
-        response.output.extend([each.item for each in self._output])
+        self._put_output(response)
         if usage is not None:
             response.usage.CopyFrom(usage)
         return response
+
+    def _put_output(self, response: Response) -> None:
+        for each in self._output:
+            each.put(response.output.add())
 
     def _lifecycle(self, name: Lifecycle) -> None:
         if not self._told:
