@@ -86,7 +86,7 @@ class Snapshot:
         return Snapshot(response, self.parameters, output)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TextKind:
     """A kind of text that is told in deltas: where it stands and which events tell it.
 

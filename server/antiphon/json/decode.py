@@ -6,7 +6,7 @@ that one call builds the whole tree; and they check every value by the schema's 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from google.protobuf.descriptor import Descriptor
@@ -24,6 +24,8 @@ M = TypeVar("M", bound=ProtoMessage)
 
 _lenient: dict[type[ProtoMessage], Function] = {}
 
+_FEW: Final = 8
+"""Members after which a reader looks whether all that were sent have been found."""
 _EXPECTED: Final = {
     "string": "a string",
     "bool": "a boolean",
@@ -148,9 +150,12 @@ def _make_reader(
             _read_value(source, message.members[0], "o", "")
         else:
             source.add(f"n = {1 if tag else 0}")
-            for member in message.members:
-                if member is not message.union:
-                    _read_member(source, member)
+            members = [member for member in message.members if member is not message.union]
+            for place, member in enumerate(members):
+                if place and place % _FEW == 0 and not _needed(message, members[place:]):
+                    with source.block("if n == len(o):"):
+                        source.add("return r")
+                _read_member(source, member)
             for key, _ in message.constants:
                 with source.block(f"if {key!r} in o:"):
                     source.add("n += 1")
@@ -160,6 +165,11 @@ def _make_reader(
                 _read_rest(source, message, tag, outermost=outermost)
         source.add("return r")
     return source.define(name, f"decode {message.name}")
+
+
+def _needed(message: Message, members: Sequence[Field | Oneof]) -> bool:
+    """Whether a message has to be looked through to its end, all whose members were found."""
+    return message.union is not None or any(member.required for member in members)
 
 
 def _read_rest(source: Source, message: Message, tag: str, *, outermost: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import chain, pairwise
 from typing import Any, Final
 
 from google.protobuf.message import Message
@@ -17,8 +16,8 @@ _NUMBER: Final = 1_234_567_890_000_000
 _TEXT: Final = "\ue000{}\ue000"
 
 
-def shape(message: Message, paths: Iterable[str]) -> list[str]:
-    """Returns the JSON around some values of a message: before, between and after them.
+def shape(message: Message, paths: Iterable[str]) -> str:
+    """Returns the JSON of a message as a template for `%`, with some values left open.
 
     Args:
         message: the message with whatever else it holds. The values are overwritten.
@@ -38,10 +37,11 @@ def shape(message: Message, paths: Iterable[str]) -> list[str]:
         value = _TEXT.format(place) if text else _NUMBER + place
         setattr(owner, name, value)
         printed.append(quote(value) if isinstance(value, str) else str(value))
-    json = encode(message)
-    starts = [json.index(value) for value in printed]
-    if starts != sorted(starts):
-        raise ValueError("the values are printed in another order")
-    ends = (start + len(value) for start, value in zip(starts, printed, strict=True))
-    cuts = pairwise(chain([0], *zip(starts, ends, strict=True), [len(json)]))
-    return [json[start:end] for place, (start, end) in enumerate(cuts) if place % 2 == 0]
+    json = encode(message).replace("%", "%%")
+    template = ""
+    for value in printed:
+        before, found, json = json.partition(value)
+        if not found:
+            raise ValueError("a value is not printed, or in another order")
+        template += f"{before}%s"
+    return template + json

@@ -113,19 +113,16 @@ def frames(entry: Entry) -> str:
         if isinstance(entry, DeltaEvents):
             text = one_line(_delta_frames(entry))
         elif isinstance(entry, LifecycleEvent):
-            head, tail = _lifecycle_shape(entry.name)
             shown = snapshot_json(entry.snapshot)
-            text = f'{head}{entry.sequence_number}{tail},"response":{shown}}}\n\n'
+            text = _lifecycle_frame(entry.name) % (entry.sequence_number, shown)
         elif isinstance(entry, ItemEvent):
-            head, between, tail = _item_shape(entry.name)
             shown = _item_json(entry.item)
-            text = f'{head}{entry.sequence_number}{between}{entry.index}{tail},"item":{shown}}}\n\n'
+            text = _item_frame(entry.name) % (entry.sequence_number, entry.index, shown)
         elif isinstance(entry, PartEvent):
-            pieces = _part_shape(entry.part.kind, entry.name)
-            values = [str(entry.sequence_number), *_place(entry.part)]
-            if len(values) + 1 < len(pieces):
-                values.append(quote(entry.text))
-            text = one_line(_filled(pieces, values))
+            frame, with_text = _part_frame(entry.part.kind, entry.name)
+            place = _place(entry.part)
+            told = (quote(entry.text),) if with_text else ()
+            text = one_line(frame % (entry.sequence_number, *place, *told))
         else:
             text = f"{_head(entry.message)}{encode(entry.message)}\n\n"
         entry.frames = text
@@ -165,15 +162,15 @@ def _item_json(item: OutputItem) -> str:
         if plain is None:
             text = encode(item.item)
         else:
-            values = [quote(plain.id), *([quote(plain.text)] if plain.text is not None else [])]
-            text = one_line(_filled(_message_shape(plain.status, len(values) > 1), values))
+            told = (quote(plain.text),) if plain.text is not None else ()
+            text = one_line(_message_shape(plain.status, bool(told)) % (quote(plain.id), *told))
         item.text = text
     return text
 
 
 @cache
-def _message_shape(status: ItemStatus.ValueType, with_text: bool) -> Sequence[str]:
-    """Returns what stands around the id and the text of a plain message."""
+def _message_shape(status: ItemStatus.ValueType, with_text: bool) -> str:
+    """Returns the JSON of a plain message but for its id and its text."""
     item = Item()
     PlainMessage("", status, "" if with_text else None).put(item)
     text = ["message.content_list.parts.0.output_text.text"] if with_text else []
@@ -181,26 +178,31 @@ def _message_shape(status: ItemStatus.ValueType, with_text: bool) -> Sequence[st
 
 
 @cache
-def _item_shape(name: Literal["output_item_added", "output_item_done"]) -> Sequence[str]:
-    """Returns what stands around an event's number and index, and after that before the item."""
-    message = ItemEvent(
-        name, 0, OutputItem(PlainMessage("", ItemStatus.ITEM_STATUS_IN_PROGRESS))
-    ).bare_message
-    head, between, tail = shape(message, ["sequence_number", f"{name}.output_index"])
-    return _head(message) + head, between, tail.removesuffix("}")
-
-
-@cache
-def _lifecycle_shape(name: Lifecycle) -> tuple[str, str]:
-    """Returns what stands before an event's number, and after it before the response."""
+def _lifecycle_frame(name: Lifecycle) -> str:
+    """Returns the frame of an event but for its number and the response."""
     message = LifecycleEvent(0, name, Snapshot(Response())).bare_message
-    head, tail = shape(message, ["sequence_number"])
-    return _head(message) + head, tail.removesuffix("}")
+    return _with_member(_head(message) + shape(message, ["sequence_number"]), "response")
 
 
 @cache
-def _part_shape(kind: TextKind, name: str) -> Sequence[str]:
-    """Returns what stands around the values of an event of a text: its number, place and text."""
+def _item_frame(name: Literal["output_item_added", "output_item_done"]) -> str:
+    """Returns the frame of an event but for its number, the item's place, and the item."""
+    message = ItemEvent(name, 0, OutputItem(None)).bare_message
+    json = shape(message, ["sequence_number", f"{name}.output_index"])
+    return _with_member(_head(message) + json, "item")
+
+
+def _with_member(json: str, name: str) -> str:
+    return f'{json.removesuffix("}")},"{name}":%s}}\n\n'
+
+
+@cache
+def _part_frame(kind: TextKind, name: str) -> tuple[str, bool]:
+    """Returns the frame of an event of a text but for its number, place and text.
+
+    Returns:
+        The frame, and whether the text is in it.
+    """
     message = ResponseStreamEvent()
     part = f"part.{kind.content}."
     text = {kind.delta: "delta", kind.done: kind.field, f"{kind.part}_done": part + kind.field}
@@ -208,22 +210,15 @@ def _part_shape(kind: TextKind, name: str) -> Sequence[str]:
     fields = [*place, *([text[name]] if name in text else [])]
     if name not in text:
         getattr(getattr(message, name).part, kind.content).SetInParent()
-    head, *between, tail = shape(
-        message, ["sequence_number", *(f"{name}.{field}" for field in fields)]
-    )
-    return (_head(message) + head, *between, f"{tail}\n\n")
+    json = shape(message, ["sequence_number", *(f"{name}.{field}" for field in fields)])
+    return f"{_head(message)}{json}\n\n", name in text
 
 
-def _place(part: TextPart) -> list[str]:
+def _place(part: TextPart) -> Sequence[object]:
     """Returns the printed values that tell where a text stands."""
-    place = [quote(part.item_id), str(part.output_index)]
-    return [*place, str(part.index)] if part.kind.index else place
-
-
-def _filled(pieces: Sequence[str], values: Sequence[str]) -> str:
-    """Puts values between pieces of text."""
-    first, *others = pieces
-    return first + "".join([v + piece for v, piece in zip(values, others, strict=True)])
+    if part.kind.index:
+        return quote(part.item_id), part.output_index, part.index
+    return quote(part.item_id), part.output_index
 
 
 def _delta_frames(entry: DeltaEvents) -> str:
@@ -243,6 +238,7 @@ def _delta_frames(entry: DeltaEvents) -> str:
 
 def _delta_frame(part: TextPart) -> tuple[str, str, str]:
     """Returns what stands around the number and the text of a part's deltas."""
-    head, *between, tail = _part_shape(part.kind, part.kind.delta)
-    part.frame = head, _filled(between, _place(part)) + '"', '"' + tail
+    frame, _ = _part_frame(part.kind, part.kind.delta)
+    head, between, tail = (frame % ("\0", *_place(part), '"\0"')).split("\0")
+    part.frame = head, between, tail
     return part.frame
