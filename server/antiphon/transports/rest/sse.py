@@ -38,7 +38,8 @@ __all__ = [
     "snapshot_json",
 ]
 
-DONE: Final = b"data: [DONE]\n\n"
+_DONE: Final = "data: [DONE]\n\n"
+DONE: Final = _DONE.encode()
 """The last frame of every stream."""
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 """A comment, which clients ignore, sent so that no proxy takes a silent stream for a dead one."""
@@ -87,10 +88,12 @@ async def _pieces(reader: EventReader, keep_alive_seconds: float) -> AsyncGenera
             entries = await reader.read(seconds)
             seconds = keep_alive_seconds
             if entries:
-                text = "".join([entry.frames or frames(entry) for entry in entries])
+                told = [entry.frames or frames(entry) for entry in entries]
                 # The end goes out with the terminal event: one write less for every stream.
                 last = reader.at_end
-                yield text.encode() + DONE if last else text.encode()
+                if last:
+                    told.append(_DONE)
+                yield "".join(told).encode()
                 if last:
                     return
             elif entries is None:
