@@ -26,8 +26,8 @@ PERSON = {
 }
 
 
-def made(schema: Any, *words: str, seed: int = 1, spoken: tuple[str, ...] = ()) -> Any:
-    return json.loads(document(Job(json.dumps(schema), seed, words, spoken)))
+def made(schema: Any, *words: str, seed: int = 1, mentioned: tuple[str, ...] = ()) -> Any:
+    return json.loads(document(Job(json.dumps(schema), seed, words, mentioned)))
 
 
 def valid(value: Any, schema: Any) -> bool:
@@ -253,9 +253,11 @@ def test_numbers_that_were_given_are_used_where_they_fit() -> None:
     assert made(schema, "30", "3") == {"days": 3}
 
 
-def test_what_was_spoken_of_is_chosen() -> None:
+def test_what_was_mentioned_is_chosen() -> None:
     schema = {"enum": ["celsius", "Fahrenheit", "kelvin"]}
-    assert {made(schema, seed=seed, spoken=("fahrenheit",)) for seed in range(9)} == {"Fahrenheit"}
+    assert {made(schema, seed=seed, mentioned=("fahrenheit",)) for seed in range(9)} == {
+        "Fahrenheit"
+    }
     assert len({made(schema, seed=seed) for seed in range(20)}) == 3
 
 

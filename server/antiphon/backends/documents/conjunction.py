@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-__all__ = ["LOCAL", "Schema", "flat", "joined", "same", "unconditional"]
+__all__ = ["LOCAL", "Schema", "merged", "merged_with", "same", "unconditional"]
 
 Schema: TypeAlias = Mapping[str, Any] | bool
 
@@ -13,7 +13,7 @@ LOCAL: Final = ("$defs", "definitions")
 """The keywords that hold schemas to refer to."""
 
 
-def joined(schema: Any, node: Mapping[str, Any], left_out: str) -> Schema:
+def merged_with(schema: Any, node: Mapping[str, Any], left_out: str) -> Schema:
     """Returns the conjunction of a schema and what else a node says.
 
     Args:
@@ -28,7 +28,7 @@ def joined(schema: Any, node: Mapping[str, Any], left_out: str) -> Schema:
     }
     if not rest or schema is False:
         return schema is not False and schema
-    return flat({"allOf": [schema, rest]})
+    return merged({"allOf": [schema, rest]})
 
 
 def unconditional(node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -43,7 +43,7 @@ def unconditional(node: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**rest, "allOf": [*rest.get("allOf", ()), {"anyOf": choice}]}
 
 
-def flat(node: Mapping[str, Any]) -> Schema:
+def merged(node: Mapping[str, Any]) -> Schema:
     """Returns a schema whose conjunction has been put together as far as keywords allow.
 
     Args:

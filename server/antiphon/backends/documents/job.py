@@ -19,7 +19,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
         schema: the JSON Schema, as text.
         seed: what all choices come from: the same job gives the same document.
         words: words that texts are made of, the most wanted first.
-        spoken: all that was said, in lower case, to choose among given values by.
+        mentioned: all words that were said, in lower case, to choose among given values by.
         object: whether it has to be an object.
         check: whether the schema alone is looked at, and no document made.
         given: a text that is the document if it fits; another one is made if it does not.
@@ -28,7 +28,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     schema: str
     seed: int = 0
     words: tuple[str, ...] = ()
-    spoken: tuple[str, ...] = ()
+    mentioned: tuple[str, ...] = ()
     object: bool = False
     check: bool = False
     given: str = ""

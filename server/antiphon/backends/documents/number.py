@@ -67,8 +67,10 @@ def _multiples(
     last = min(last, first + 10**6)
     seen = set()
     tried = []
-    for _ in range(min(_TRIES, last - first + 1)):
-        count = random.randint(first, last)
+    # Where a step has no exact form, it may be that only its first multiples are seen to be some.
+    plain = [count for count in (0, 1, 2) if first <= count <= last]
+    for turn in range(min(_TRIES + len(plain), last - first + 1)):
+        count = random.randint(first, last) if turn < _TRIES else plain[turn - _TRIES]
         while count in seen:
             count = count + 1 if count < last else first
         seen.add(count)

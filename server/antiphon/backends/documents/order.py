@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import unquote
 
-__all__ = ["ordered", "pointed", "ranks"]
+from antiphon.backends.documents.tree import pointed, schemas
+
+__all__ = ["ordered", "ranks"]
 
 _MOST_SCHEMAS: Final = 200
 """How many schemas of one value are looked at; what is named beyond them comes last."""
@@ -89,27 +90,6 @@ def _in_place(schemas: Sequence[Any], root: Any) -> Iterator[Mapping[str, Any]]:
         waiting.extend(reversed(more))
 
 
-def pointed(reference: str, root: Any) -> Any:
-    """Returns what a reference within a schema points to, or None.
-
-    Args:
-        reference: the reference, as `$ref` has it.
-        root: the schema.
-    """
-    if not reference.startswith("#"):
-        return None
-    found = root
-    for step in unquote(reference[1:]).split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict):
-            found = found.get(key)
-        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-            found = found[int(key)]
-        else:
-            return None
-    return found
-
-
 def ranks(schema: Any) -> Mapping[str, int]:
     """Returns the order in which a schema first names its properties, wherever they are.
 
@@ -117,15 +97,7 @@ def ranks(schema: Any) -> Mapping[str, int]:
         schema: the schema, as its author wrote it.
     """
     found: dict[str, int] = {}
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            properties = node.get("properties")
-            if isinstance(properties, dict):
-                for name in properties:
-                    found.setdefault(name, len(found))
-            waiting.extend(reversed(node.values()))
-        elif isinstance(node, list):
-            waiting.extend(reversed(node))
+    for node in schemas(schema):
+        for name in node.get("properties", ()):
+            found.setdefault(name, len(found))
     return found

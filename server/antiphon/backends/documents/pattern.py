@@ -1,104 +1,140 @@
-"""Patterns: texts that a regular expression of a JSON Schema is likely to match.
+"""Patterns: the regular expressions of a JSON Schema, parsed.
 
-The dialect is ECMAScript's, as JSON Schema has it. Look-arounds, boundaries and back references are
-not solved: a text is made from the rest of the pattern, and whoever asked sees whether it matches.
+The dialect is ECMAScript's, as JSON Schema has it. Flags are not understood and have no effect.
 """
 
 from __future__ import annotations
 
-import string
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
+from functools import partial
 from typing import Final, TypeAlias
 
-__all__ = ["Pattern", "PatternError"]
+__all__ = [
+    "MORE",
+    "Anchor",
+    "Back",
+    "Chars",
+    "Choice",
+    "Group",
+    "Look",
+    "Node",
+    "Pattern",
+    "PatternError",
+    "Repeat",
+    "Sequence",
+]
 
-MAX_TEXT: Final = 20_000
-"""The longest text that is made of a pattern, in characters."""
-_MAX_NESTING: Final = 60
-_MORE: Final = 1 << 30
+MORE: Final = 1 << 30
 """How often a part without an upper bound may be repeated."""
-_LOWER: Final = string.ascii_lowercase
-_UPPER: Final = string.ascii_uppercase
-_LETTERS: Final = _LOWER + _UPPER
-_DIGITS: Final = string.digits
-_WORD: Final = _LETTERS + _DIGITS + "_"
-_SPACE: Final = " \t\n"
-_VISIBLE: Final = _LETTERS + _DIGITS + "-_.,:;!?+*/=()[]{}<>@#$%&'\"|~^`\\ "
+_MAX_NESTING: Final = 60
+_Test: TypeAlias = Callable[[str], bool]
 _CONTROLS: Final = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v", "0": "\0", "a": "\a"}
-_SHORTHANDS: Final = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
-_PROPERTIES: Final = {
-    "L": _LETTERS,
-    "Letter": _LETTERS,
-    "Alphabetic": _LETTERS,
-    "Lu": _UPPER,
-    "Uppercase_Letter": _UPPER,
-    "Ll": _LOWER,
-    "Lowercase_Letter": _LOWER,
-    "N": _DIGITS,
-    "Nd": _DIGITS,
-    "Number": _DIGITS,
-    "P": "-.,:;!?",
-    "Punctuation": "-.,:;!?",
-    "Z": " ",
-    "Zs": " ",
-    "S": "+<=>",
-    "Script=Greek": "αβγδ",
-    "Script=Cyrillic": "абвг",
-    "Script=Han": "中文字",
-    "Emoji": "😀",
+_CATEGORIES: Final = {
+    "Letter": "L",
+    "Alphabetic": "L",
+    "Uppercase_Letter": "Lu",
+    "Uppercase": "Lu",
+    "Lowercase_Letter": "Ll",
+    "Lowercase": "Ll",
+    "Number": "N",
+    "Decimal_Number": "Nd",
+    "Punctuation": "P",
+    "Symbol": "S",
+    "Separator": "Z",
+    "Space_Separator": "Zs",
+    "White_Space": "Z",
+    "Mark": "M",
+    "Control": "Cc",
+    "Other": "C",
 }
+"""Properties, and what the general categories of their characters begin with."""
+_SCRIPTS: Final = {
+    "Latin": "LATIN",
+    "Greek": "GREEK",
+    "Cyrillic": "CYRILLIC",
+    "Han": "CJK",
+    "Hiragana": "HIRAGANA",
+    "Katakana": "KATAKANA",
+    "Arabic": "ARABIC",
+    "Hebrew": "HEBREW",
+}
+"""Scripts, and what the names of their characters begin with."""
 
 
 class PatternError(Exception):
-    """A pattern is not understood, or nothing as short as it must be can match it."""
+    """A pattern is not understood, or it takes too much to find what matches it."""
 
 
 @dataclass(slots=True)
-class _Chars:
-    """One character out of several."""
+class Chars:
+    """One character out of several.
 
-    chars: str
-    negated: bool = False
+    Args:
+        holds: tells whether a character is one of them.
+        examples: some of them.
+    """
+
+    holds: _Test
+    examples: str = ""
 
 
 @dataclass(slots=True)
-class _Repeat:
-    part: _Node
+class Repeat:
+    """A part so many times in a row."""
+
+    part: Node
     least: int
     most: int
 
 
 @dataclass(slots=True)
-class _Sequence:
-    parts: list[_Node]
+class Sequence:
+    """Parts after each other."""
+
+    parts: list[Node]
 
 
 @dataclass(slots=True)
-class _Choice:
-    branches: list[_Sequence]
+class Choice:
+    """One of several parts."""
+
+    branches: list[Sequence]
 
 
 @dataclass(slots=True)
-class _Group:
+class Group:
+    """A part that can be referred to by its number, if that is not 0."""
+
     number: int
-    body: _Choice
+    body: Choice
 
 
 @dataclass(slots=True)
-class _Back:
+class Back:
+    """What a group has matched, again."""
+
     number: int
 
 
 @dataclass(slots=True)
-class _Nothing:
-    """What takes no character: an anchor, a boundary or a look-around."""
+class Look:
+    """What has to follow, or to come before, or must not."""
 
-    anchor: str = ""
+    body: Choice
+    negated: bool
+    behind: bool
 
 
-_Node: TypeAlias = _Chars | _Repeat | _Sequence | _Choice | _Group | _Back | _Nothing
+@dataclass(slots=True)
+class Anchor:
+    """The start ("^"), the end ("$"), or a boundary of words ("")."""
+
+    place: str = ""
+
+
+Node: TypeAlias = Chars | Repeat | Sequence | Choice | Group | Back | Look | Anchor
 
 
 class Pattern:
@@ -113,37 +149,14 @@ class Pattern:
 
     def __init__(self, source: str) -> None:
         parser = _Parser(source)
-        self._tree = parser.choice(0)
+        self.tree = parser.choice(0)
+        """The whole of it."""
         if parser.at < len(source):
             raise PatternError("a bracket is closed that is not open")
-
-    def text(self, random: Random, least: int, most: int | None) -> str:
-        """Returns a text that is likely to match.
-
-        Args:
-            random: what its choices come from.
-            least: how long it should be at least, in characters.
-            most: how long it should be at most, or None.
-
-        Raises:
-            PatternError: the shortest text is longer than `MAX_TEXT`.
-        """
-        maker = _Maker(random)
-        want = max(least, maker.width(self._tree))
-        spare = (
-            random.randrange(4)
-            if most is None
-            else random.randint(0, min(3, most - want, 3))
-            if most > want
-            else 0
-        )
-        maker.slack = max(0, want + spare - maker.width(self._tree))
-        made = maker.choice(self._tree)
-        missing = least - len(made)
-        if 0 < missing <= MAX_TEXT:
-            filler = "".join(random.choice(_LOWER) for _ in range(missing))
-            made = filler + made if maker.ended else made + filler
-        return made
+        self.groups = {number: parser.groups[number] for number in sorted(parser.referred)}
+        """The groups that are referred to, by their numbers."""
+        self.examples = "".join(parser.examples)
+        """Characters that are named."""
 
 
 class _Parser:
@@ -151,30 +164,33 @@ class _Parser:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._groups = 0
+        self._count = 0
         self._names: dict[str, int] = {}
+        self.groups: dict[int, Choice] = {}
+        self.referred: set[int] = set()
+        self.examples: list[str] = []
         self.at = 0
 
-    def choice(self, nesting: int) -> _Choice:
+    def choice(self, nesting: int) -> Choice:
         if nesting > _MAX_NESTING:
             raise PatternError("it is nested too deeply")
         branches = [self._sequence(nesting)]
         while self._take("|"):
             branches.append(self._sequence(nesting))
-        return _Choice(branches)
+        return Choice(branches)
 
-    def _sequence(self, nesting: int) -> _Sequence:
-        parts: list[_Node] = []
+    def _sequence(self, nesting: int) -> Sequence:
+        parts: list[Node] = []
         while self.at < len(self._source) and self._source[self.at] not in "|)":
             part = self._atom(nesting)
             parts.append(self._repeated(part))
-        return _Sequence(parts)
+        return Sequence(parts)
 
-    def _repeated(self, part: _Node) -> _Node:
+    def _repeated(self, part: Node) -> Node:
         if self._take("*"):
-            least, most = 0, _MORE
+            least, most = 0, MORE
         elif self._take("+"):
-            least, most = 1, _MORE
+            least, most = 1, MORE
         elif self._take("?"):
             least, most = 0, 1
         else:
@@ -184,7 +200,7 @@ class _Parser:
             least, most = bounds
         if not self._take("?"):
             self._take("+")
-        return _Repeat(part, least, most)
+        return Repeat(part, least, most)
 
     def _bounds(self) -> tuple[int, int] | None:
         end = self._source.find("}", self.at)
@@ -195,142 +211,140 @@ class _Parser:
             return None
         self.at = end + 1
         lower = int(least)
-        upper = int(most) if most else _MORE if comma else lower
+        upper = int(most) if most else MORE if comma else lower
         if upper < lower:
             raise PatternError("the bounds of a repetition are the wrong way round")
         return lower, upper
 
-    def _atom(self, nesting: int) -> _Node:
+    def _atom(self, nesting: int) -> Node:
         char = self._next()
         if char == "(":
             return self._group(nesting)
         if char == "[":
             return self._class()
         if char == ".":
-            return _Chars(_VISIBLE)
+            return Chars(partial(_none_of, [partial(_among, "\n\r\u2028\u2029")]))
         if char in "^$":
-            return _Nothing(char)
+            return Anchor(char)
         if char == "\\":
             return self._escape()
         if char in "*+?":
             raise PatternError("there is nothing to repeat")
-        return _Chars(char)
+        return self._one(char)
 
-    def _group(self, nesting: int) -> _Node:
+    def _group(self, nesting: int) -> Node:
         number = 0
-        looks = False
+        look = behind = negated = False
         if self._take("?"):
-            if self._take("<"):
-                if self._take("=") or self._take("!"):
-                    looks = True
-                else:
-                    number = self._named()
-            elif self._take("P<"):
-                number = self._named()
+            if self._take("<=") or self._take("<!"):
+                look, behind, negated = True, True, self._source[self.at - 1] == "!"
             elif self._take("=") or self._take("!"):
-                looks = True
+                look, negated = True, self._source[self.at - 1] == "!"
+            elif self._take("<") or self._take("P<"):
+                number = self._named()
             else:
-                # Flags, if any, end in a colon; flags of their own are rare and taken as nothing.
                 while self.at < len(self._source) and self._source[self.at] not in ":)":
                     self.at += 1
                 if not self._take(":"):
                     self._take(")")
-                    return _Nothing()
+                    return Anchor()
         else:
-            self._groups += 1
-            number = self._groups
+            self._count += 1
+            number = self._count
         body = self.choice(nesting + 1)
         if not self._take(")"):
             raise PatternError("a bracket is not closed")
-        return _Nothing() if looks else _Group(number, body)
+        if look:
+            return Look(body, negated, behind)
+        self.groups[number] = body
+        return Group(number, body)
 
     def _named(self) -> int:
         end = self._source.find(">", self.at)
         if end < 0:
             raise PatternError("the name of a group does not end")
-        self._groups += 1
-        self._names[self._source[self.at : end]] = self._groups
+        self._count += 1
+        self._names[self._source[self.at : end]] = self._count
         self.at = end + 1
-        return self._groups
+        return self._count
 
-    def _escape(self) -> _Node:
+    def _escape(self) -> Node:
         char = self._next()
         if char in "123456789":
             while self.at < len(self._source) and _number(self._source[self.at]) and len(char) < 3:
                 char += self._next()
-            return _Back(int(char))
+            return self._back(int(char))
         if char == "k" and self._take("<"):
-            name, _, _ = self._source[self.at :].partition(">")
-            self.at += len(name) + 1
-            return _Back(self._names.get(name, 0))
+            return self._back(self._names.get(self._until(">"), 0))
         if char in "bB":
-            return _Nothing()
+            return Anchor()
         if char in "AZz":
-            return _Nothing("^" if char == "A" else "$")
+            return Anchor("^" if char == "A" else "$")
         return self._escaped(char)
 
-    def _escaped(self, char: str) -> _Chars:
+    def _back(self, number: int) -> Back:
+        if number in self.groups:
+            self.referred.add(number)
+        return Back(number)
+
+    def _escaped(self, char: str) -> Chars:
         """Returns what an escape stands for, inside and outside of brackets."""
-        if char in "dws":
-            return _Chars(_SHORTHANDS[char])
-        if char in "DWS":
-            return _Chars(_SHORTHANDS[char.lower()], negated=True)
+        if char in "dDwWsS":
+            test: _Test = {"d": _digit, "w": _word, "s": _space}[char.lower()]
+            return Chars(test if char.islower() else partial(_none_of, [test]))
         if char in "pP":
-            name = char
-            if self._take("{"):
-                name, _, _ = self._source[self.at :].partition("}")
-                self.at += len(name) + 1
-            elif self.at < len(self._source):
-                name = self._next()
-            name = name.removeprefix("General_Category=").removeprefix("gc=")
-            return _Chars(_PROPERTIES.get(name, _LETTERS), negated=char == "P")
+            name = self._until("}") if self._take("{") else self._next()
+            test = _property(name)
+            return Chars(test if char == "p" else partial(_none_of, [test]))
         if char == "x":
-            return _Chars(self._hex(2))
+            return self._one(self._hex(2))
         if char == "u":
-            if self._take("{"):
-                digits, _, _ = self._source[self.at :].partition("}")
-                self.at += len(digits) + 1
-                return _Chars(_char(digits))
-            return _Chars(self._hex(4))
+            return self._one(_char(self._until("}")) if self._take("{") else self._hex(4))
         if char == "c":
-            return _Chars(chr(ord(self._next()) % 32))
-        return _Chars(_CONTROLS.get(char, char))
+            return self._one(chr(ord(self._next()) % 32))
+        return self._one(_CONTROLS.get(char, char))
+
+    def _one(self, char: str) -> Chars:
+        self.examples.append(char)
+        return Chars(partial(_among, char), char)
 
     def _hex(self, digits: int) -> str:
         text = self._source[self.at : self.at + digits]
         self.at += digits
         return _char(text)
 
-    def _class(self) -> _Chars:
+    def _until(self, end: str) -> str:
+        text, _, _ = self._source[self.at :].partition(end)
+        self.at += len(text) + 1
+        return text
+
+    def _class(self) -> Chars:
         negated = self._take("^")
-        chars: list[str] = []
-        first = True
-        while first or not self._take("]"):
-            first = False
-            if self._take("]"):
-                break
+        tests: list[_Test] = []
+        while not self._take("]"):
             low = self._member()
             if self._source.startswith("-", self.at) and not self._source.startswith("-]", self.at):
                 self.at += 1
                 high = self._member()
-                if len(low) == 1 and len(high) == 1:
-                    if high < low:
-                        raise PatternError("a range is the wrong way round")
-                    chars.append(_between(low, high))
+                if low.examples and high.examples:
+                    tests.append(self._range(low.examples, high.examples))
                     continue
-                chars.append(f"-{high}")
-            chars.append(low)
-        return _Chars("".join(chars), negated)
+                tests += [partial(_among, "-"), high.holds]
+            tests.append(low.holds)
+        return Chars(partial(_none_of if negated else _any_of, tests))
 
-    def _member(self) -> str:
+    def _range(self, low: str, high: str) -> _Test:
+        if high < low:
+            raise PatternError("a range is the wrong way round")
+        self.examples.append(chr((ord(low) + ord(high)) // 2))
+        return partial(_between, low, high)
+
+    def _member(self) -> Chars:
         char = self._next()
         if char != "\\":
-            return char
+            return self._one(char)
         char = self._next()
-        if char == "b":
-            return "\b"
-        found = self._escaped(char)
-        return _complement(found.chars) if found.negated else found.chars
+        return self._one("\b") if char == "b" else self._escaped(char)
 
     def _next(self) -> str:
         if self.at >= len(self._source):
@@ -345,107 +359,56 @@ class _Parser:
         return False
 
 
-class _Maker:
-    """Makes one text."""
-
-    def __init__(self, random: Random) -> None:
-        self._random = random
-        self._said: dict[int, str] = {}
-        self._length = 0
-        self._widths: dict[int, int] = {}
-        self.slack = 0
-        """How many characters may still be added to the shortest text."""
-        self.ended = False
-        """Whether the pattern has an end, so that nothing may be added after it."""
-
-    def width(self, node: _Node) -> int:
-        """Returns the length of the shortest text of a node."""
-        found = self._widths.get(id(node))
-        if found is None:
-            found = self._widths[id(node)] = min(self._width(node), _MORE)
-        return found
-
-    def _width(self, node: _Node) -> int:
-        if isinstance(node, _Chars):
-            return 1
-        if isinstance(node, _Repeat):
-            return node.least * self.width(node.part)
-        if isinstance(node, _Sequence):
-            return sum(self.width(part) for part in node.parts)
-        if isinstance(node, _Choice):
-            return min(self.width(branch) for branch in node.branches)
-        return self.width(node.body) if isinstance(node, _Group) else 0
-
-    def choice(self, node: _Choice) -> str:
-        branches: Sequence[_Sequence] = node.branches
-        if len(branches) > 1:
-            shortest = self.width(node)
-            fitting = [each for each in branches if self.width(each) - shortest <= self.slack]
-            chosen = self._random.choice(fitting)
-            self.slack -= self.width(chosen) - shortest
-            return self._make(chosen)
-        return self._make(branches[0])
-
-    def _make(self, node: _Node) -> str:
-        if isinstance(node, _Chars):
-            self._length += 1
-            if self._length > MAX_TEXT:
-                raise PatternError("its texts are too long")
-            return _pick(self._random, node)
-        if isinstance(node, _Repeat):
-            return self._repeat(node)
-        if isinstance(node, _Sequence):
-            return "".join([self._make(part) for part in node.parts])
-        if isinstance(node, _Choice):
-            return self.choice(node)
-        if isinstance(node, _Group):
-            text = self.choice(node.body)
-            self._said[node.number] = text
-            return text
-        if isinstance(node, _Back):
-            return self._said.get(node.number, "")
-        self.ended = self.ended or node.anchor == "$"
-        return ""
-
-    def _repeat(self, node: _Repeat) -> str:
-        size = max(1, self.width(node.part))
-        if node.least * size > MAX_TEXT:
-            raise PatternError("its texts are too long")
-        more = min(node.most - node.least, self.slack // size)
-        self.slack -= more * size
-        parts = []
-        for _ in range(node.least + more):
-            parts.append(self._make(node.part))
-            if not parts[-1] and len(parts) > node.least:
-                break
-        return "".join(parts)
+def _among(chars: str, char: str) -> bool:
+    return char in chars
 
 
-def _pick(random: Random, node: _Chars) -> str:
-    """Returns a character, one that reads well if there is any."""
-    if not node.negated and len(node.chars) == 1:
-        return node.chars
-    chars = _complement(node.chars) if node.negated else node.chars
-    for liked in (_LOWER, _DIGITS, _UPPER):
-        found = [char for char in liked if char in chars]
-        if found and (liked is not _DIGITS or random.random() < 0.9):
-            return random.choice(found)
-    if not chars:
-        raise PatternError("no character is in a class")
-    return random.choice(chars)
+def _between(low: str, high: str, char: str) -> bool:
+    return low <= char <= high
 
 
-def _complement(chars: str) -> str:
-    return "".join(char for char in _VISIBLE + "\né中" if char not in chars)
+def _none_of(tests: list[_Test], char: str) -> bool:
+    return not any(test(char) for test in tests)
 
 
-def _between(low: str, high: str) -> str:
-    """Returns some characters of a range: all of a short one."""
-    first, last = ord(low), ord(high)
-    if last - first > 512:
-        liked = [char for char in _VISIBLE if low <= char <= high]
-        return "".join(liked) + low + chr((first + last) // 2) + high
-    return "".join(map(chr, range(first, last + 1)))
+def _any_of(tests: list[_Test], char: str) -> bool:
+    return any(test(char) for test in tests)
+
+
+def _space(char: str) -> bool:
+    return char.isspace() or char == "\ufeff"
+
+
+def _digit(char: str) -> bool:
+    return char.isascii() and char.isdigit()
+
+
+def _word(char: str) -> bool:
+    return char.isascii() and (char.isalnum() or char == "_")
+
+
+def _of_category(start: str, char: str) -> bool:
+    return unicodedata.category(char).startswith(start)
+
+
+def _of_script(start: str, char: str) -> bool:
+    return unicodedata.name(char, "").startswith(start)
+
+
+def _emoji(char: str) -> bool:
+    return "\U0001f300" <= char <= "\U0001faff"
+
+
+def _property(name: str) -> _Test:
+    """Returns what tells whether a character has a property; one not known is that of letters."""
+    key, _, value = name.rpartition("=")
+    if key in ("Script", "sc", "Script_Extensions", "scx"):
+        return partial(_of_script, _SCRIPTS.get(value, value.upper()))
+    if value.startswith(("Emoji", "Extended_Pictographic")):
+        return _emoji
+    if len(value) <= 2:
+        return partial(_of_category, value)
+    return partial(_of_category, _CATEGORIES.get(value, "L"))
 
 
 def _char(digits: str) -> str:

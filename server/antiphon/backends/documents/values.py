@@ -1,7 +1,8 @@
-"""Values that fit a JSON Schema in its canonical form.
+"""Values that fit a JSON Schema.
 
-The canonical form has no conditions, and conjunctions only where they could not be resolved; what
-is left of those is tried out against a validator.
+They are made best of its canonical form, which has no conditions, and conjunctions only where they
+could not be resolved. What a schema says beyond what is followed here is tried out against a
+validator.
 """
 
 from __future__ import annotations
@@ -10,31 +11,40 @@ import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from random import Random
-from typing import Any, Final
-from urllib.parse import unquote
+from typing import Any, Final, cast
 
 from antiphon.backends.documents.conjunction import (
     LOCAL,
     Schema,
-    flat,
-    joined,
+    merged,
+    merged_with,
     same,
     unconditional,
 )
-from antiphon.backends.documents.formats import formatted
+from antiphon.backends.documents.formats import WORD, sources
+from antiphon.backends.documents.language import VISIBLE, Language
 from antiphon.backends.documents.number import numbers
-from antiphon.backends.documents.pattern import Pattern, PatternError
+from antiphon.backends.documents.pattern import PatternError
 from antiphon.backends.documents.problem import Problem, SchemaProblem
+from antiphon.backends.documents.tree import pointed, schemas
 
 __all__ = ["ValueMaker"]
 
 _MAX_STEPS: Final = 20_000
 """How many values are made at most for one document, those that are thrown away included."""
 _MAX_CHARACTERS: Final = 200_000
-_MAX_DEPTH: Final = 60
+_MAX_ELEMENTS: Final = 10_000
+"""How many elements or members a value may be asked to have."""
+_MAX_DEPTH: Final = 100
 _SHALLOW: Final = 4
 """How deep a value may be before only what has to be there is made."""
 _TRIES: Final = 24
+_MAX_WORDS: Final = 3
+"""How many words are tried for a text."""
+_MAX_LETTERS: Final = 20
+"""How much of a word is used within a text of a format, in characters."""
+_SHORT: Final = 3
+"""How long a text is at most that is made of other characters too where it has to be new."""
 
 _ORDER: Final = ("object", "string", "integer", "number", "boolean", "array", "null")
 """Which type is made where several fit, the best first."""
@@ -58,9 +68,10 @@ _OBJECT: Final = frozenset(
 _CHECKED_STRING: Final = frozenset(
     {"pattern", "format", "not", "allOf", "oneOf", "if", "maxLength", "minLength"}
 )
-_CHECKED_NUMBER: Final = frozenset({"not", "allOf", "oneOf", "if"})
-_CHECKED_ARRAY: Final = _CHECKED_NUMBER | {"contains", "uniqueItems", "unevaluatedItems"}
-_CHECKED_OBJECT: Final = _CHECKED_NUMBER | {
+_CHECKED: Final = frozenset({"not", "allOf", "oneOf", "if"})
+_CHECKED_NUMBER: Final = _CHECKED | {"multipleOf"}
+_CHECKED_ARRAY: Final = _CHECKED | {"contains", "uniqueItems", "unevaluatedItems"}
+_CHECKED_OBJECT: Final = _CHECKED | {
     "dependentRequired",
     "dependentSchemas",
     "dependencies",
@@ -70,7 +81,7 @@ _CHECKED_OBJECT: Final = _CHECKED_NUMBER | {
 }
 
 
-class _Dead(Exception):
+class _Unsatisfiable(Exception):
     """No value was found for a schema."""
 
 
@@ -81,9 +92,10 @@ class ValueMaker:
         root: the schema in its canonical form.
         random: what all choices come from.
         words: words that texts are made of, the most wanted first.
-        spoken: all that was said, in lower case.
+        mentioned: all words that were said, in lower case.
         ranks: in which order the names of members come.
         fits: tells whether a value fits a schema.
+        without: returns a schema of what fits one schema and does not fit another.
     """
 
     def __init__(
@@ -92,75 +104,96 @@ class ValueMaker:
         random: Random,
         *,
         words: Sequence[str],
-        spoken: Sequence[str],
+        mentioned: Sequence[str],
         ranks: Mapping[str, int],
         fits: Callable[[Schema, Any], bool],
+        without: Callable[[Schema, Schema], Schema],
     ) -> None:
         self._root = root
         self._random = random
-        self._words = words
-        self._spoken = frozenset(spoken)
-        self._counts = [int(word) for word in words if word.isdecimal() and len(word) < 10]
+        self._given = words
+        self._mentioned = frozenset(mentioned)
         self._ranks = ranks
         self._fits = fits
-        self._used = 0
+        self._without = without
+        self._once: dict[tuple[Any, ...], tuple[Any, tuple[Any, ...]]] = {}
+        self._languages: dict[tuple[tuple[str, ...], tuple[str, ...]], Language | None] = {}
+        self._depths: dict[int, float] = {}
+        self._learn_depths()
+        self._restart()
         self._steps = _MAX_STEPS
-        self._characters = 0
-        self._heights: dict[int, float] = {}
-        self._patterns: dict[str, Pattern | None] = {}
-        self._learn_heights()
+        self._thrifty = False
 
-    def make(self) -> Any:
+    def _restart(self) -> None:
+        self._words = [word for word in self._given if not word.isdecimal()]
+        self._counts = [int(word) for word in self._given if word.isdecimal() and len(word) < 10]
+        self._characters = 0
+        self._repeated = 0
+        """How often the last value was one that its array has already, and was thrown away."""
+
+    def make(self, *, thrifty: bool = False) -> Any:
         """Returns a value that is likely to fit.
+
+        Args:
+            thrifty: whether it has only what it has to have.
 
         Raises:
             SchemaProblem: none was found, or it takes too much to find one.
         """
-        self._used = 0
-        self._characters = 0
+        if thrifty and not self._thrifty:
+            self._steps = _MAX_STEPS
+        self._thrifty = thrifty
+        self._restart()
         try:
             return self._value(self._root, 0, "")
-        except _Dead:
+        except _Unsatisfiable:
             raise SchemaProblem(Problem.NOT_FOUND) from None
+
+    def _remembered(self, make: Callable[..., Any], *parts: Any) -> Any:
+        """Returns what is made of schemas, the same one each time."""
+        key = (make, *(part if isinstance(part, str) else id(part) for part in parts))
+        if key not in self._once:
+            # The parts are kept, so that their identities stay their own.
+            self._once[key] = make(*parts), parts
+        return self._once[key][0]
 
     # Any schema.
 
-    def _value(self, node: Schema, depth: int, name: str, merged: int = 0) -> Any:
-        self._steps -= 1
-        if self._steps < 0:
-            raise SchemaProblem(Problem.TOO_COMPLEX)
-        if node is False or depth > _MAX_DEPTH or merged > _MAX_DEPTH:
-            raise _Dead
+    def _value(self, node: Schema, depth: int, name: str, chain: int = 0) -> Any:
+        self._step()
+        if node is False or depth > _MAX_DEPTH or chain > _MAX_DEPTH:
+            raise _Unsatisfiable
         if not isinstance(node, Mapping):
-            return self._text({}, name)
+            return self._typed({}, depth, name)
         if "allOf" in node:
-            node = flat(node)
+            node = self._remembered(merged, node)
             if not isinstance(node, Mapping):
-                raise _Dead
+                raise _Unsatisfiable
         if "const" in node:
             return self._checked(node, node["const"])
         if "enum" in node:
             return self._listed(node)
         if "$ref" in node:
-            target = self._target(node["$ref"])
-            return self._value(joined(target, node, "$ref"), depth, name, merged + 1)
+            target = self._remembered(merged_with, self._target(node["$ref"]), node, "$ref")
+            return self._value(target, depth, name, chain + 1)
         if "if" in node:
-            return self._value(unconditional(node), depth, name, merged + 1)
+            return self._value(self._remembered(unconditional, node), depth, name, chain + 1)
         for key in ("anyOf", "oneOf"):
             if key in node:
-                return self._branch(node, key, depth, name, merged)
+                return self._branch(node, key, depth, name, chain)
         return self._typed(node, depth, name)
 
     def _typed(self, node: Mapping[str, Any], depth: int, name: str) -> Any:
         kinds = node.get("type", _implied(node))
         kinds = [kinds] if isinstance(kinds, str) else list(kinds)
         order = _ORDER if _OBJECT & node.keys() else _PLAIN_ORDER
-        for kind in sorted(kinds, key=order.index):
+        kinds.sort(key=order.index)
+        for kind in self._shuffled(kinds) if self._repeated else kinds:
             try:
                 return self._of_type(node, kind, depth, name)
-            except _Dead:
+            except _Unsatisfiable:
                 continue
-        raise _Dead
+        raise _Unsatisfiable
 
     def _of_type(self, node: Mapping[str, Any], kind: str, depth: int, name: str) -> Any:
         if kind == "string":
@@ -172,28 +205,30 @@ class ValueMaker:
         if kind == "array":
             return self._array(node, depth, name)
         if kind == "boolean":
-            return self._first(node, self._shuffled([True, False]), _CHECKED_NUMBER)
+            return self._first(node, self._shuffled([True, False]), _CHECKED)
         return self._checked(node, None)
 
-    def _branch(self, node: Mapping[str, Any], key: str, depth: int, name: str, merged: int) -> Any:
+    def _branch(self, node: Mapping[str, Any], key: str, depth: int, name: str, chain: int) -> Any:
         branches = self._shuffled(node[key])
         if depth >= _SHALLOW:
-            branches.sort(key=self._height)
-        else:
+            branches.sort(key=self._min_depth)
+        elif not self._repeated:
             branches.sort(key=_rank)
         for branch in branches:
             try:
-                found = self._value(joined(branch, node, key), depth, name, merged + 1)
-            except _Dead:
+                both = self._remembered(merged_with, branch, node, key)
+                found = self._value(both, depth, name, chain + 1)
+            except _Unsatisfiable:
                 continue
             if key == "anyOf" or self._fits(node, found):
                 return found
-        raise _Dead
+        raise _Unsatisfiable
 
     def _listed(self, node: Mapping[str, Any]) -> Any:
         values = self._shuffled(node["enum"])
-        # What was spoken of comes first, and nothing comes last.
-        values.sort(key=lambda each: (str(each).lower() not in self._spoken, each is None))
+        if not self._repeated:
+            # What was mentioned comes first, and nothing comes last.
+            values.sort(key=lambda each: (str(each).lower() not in self._mentioned, each is None))
         return self._first(node, values, node.keys() - {"enum"})
 
     def _first(self, node: Mapping[str, Any], values: Sequence[Any], checked: Any) -> Any:
@@ -202,76 +237,79 @@ class ValueMaker:
         for value in values:
             if self._fits(node, value):
                 return value
-        raise _Dead
+        raise _Unsatisfiable
 
     def _checked(self, node: Mapping[str, Any], value: Any) -> Any:
         if node.keys() - {"const", "$schema", *LOCAL} and not self._fits(node, value):
-            raise _Dead
+            raise _Unsatisfiable
         return value
 
     # Texts.
 
     def _text(self, node: Mapping[str, Any], name: str) -> str:
         checked = _CHECKED_STRING & node.keys()
-        used = self._used
         for text in self._texts(node, name):
             if not checked or self._fits(node, text):
                 self._characters += len(text)
                 if self._characters > _MAX_CHARACTERS:
                     raise SchemaProblem(Problem.TOO_COMPLEX)
                 return text
-            self._used = used
             self._step()
-        raise _Dead
+        raise _Unsatisfiable
 
     def _texts(self, node: Mapping[str, Any], name: str) -> Iterator[str]:
-        least, most = _count(node.get("minLength"), 0), _count(node.get("maxLength"), None)
-        assert least is not None
+        least, most = _count(node.get("minLength"), 0) or 0, _count(node.get("maxLength"), None)
         if least > _MAX_CHARACTERS:
             raise SchemaProblem(Problem.TOO_COMPLEX)
         if most is not None and most < least:
             return
-        sources = list(_patterns(node))
-        kind = node.get("format")
-        if isinstance(kind, str):
-            word = "".join(c for c in self._word(name).lower() if c in string.ascii_lowercase)
-            yield from formatted(kind, self._random, word or "example")
-        if not sources:
-            yield _fitted(self._word(name), least, most)
-        yield from (self._word(name) for _ in range(2))
+        patterns, excluded = _patterns(node)
+        for source in sources(str(node.get("format"))):
+            for word in self._wanted(name) if WORD in source else [""] * 4:
+                letters = "".join(char for char in word.lower() if char in string.ascii_lowercase)
+                own = source.replace(WORD, letters[:_MAX_LETTERS] or "example")
+                yield from self._matching((own, *patterns), excluded, least, most)
+        for word in self._wanted(name):
+            yield word if patterns else _fitted(word, least, most)
         for _ in range(_TRIES):
-            for source in sources or (None,):
-                if source is None:
-                    text = f"{self._random.choice(_WORDS)} {self._random.randint(1, 999)}"
-                    yield _fitted(text, least, most)
-                    yield _fitted(_token(self._random, 8), least, most)
-                    continue
-                yield self._matching(source, least, most)
-            if len(sources) > 1:
-                yield "".join(self._matching(source, 0, most) for source in sources)
+            if patterns or excluded:
+                yield from self._matching(tuple(patterns), excluded, least, most)
+            elif self._repeated <= 1:
+                text = f"{self._random.choice(_WORDS)} {self._random.randint(1, 999)}"
+                yield _fitted(text, least, most)
+            yield _fitted(self._token(most), least, most)
 
-    def _matching(self, source: str, least: int, most: int | None) -> str:
-        """Returns a text that is likely to match a pattern; "" if the pattern is not understood."""
-        pattern = self._pattern(source)
+    def _wanted(self, name: str) -> Iterator[str]:
+        """Yields words to make a text of; one that is not asked for the next is used up."""
+        if self._repeated > 1:
+            return
+        for word in self._words[:_MAX_WORDS]:
+            place = self._words.index(word)
+            del self._words[place]
+            yield word
+            self._words.insert(place, word)
+        yield _PLAUSIBLE.get(name.lower()) or self._random.choice(_WORDS)
+
+    def _matching(
+        self, patterns: Sequence[str], excluded: Sequence[str], least: int, most: int | None
+    ) -> Iterator[str]:
+        """Yields a text that is likely to match, unless there is none or it is not found."""
+        key = tuple(patterns), tuple(excluded)
         try:
-            return "" if pattern is None else pattern.text(self._random, least, most)
+            if key not in self._languages:
+                self._languages[key] = None
+                self._languages[key] = Language(*key)
+            language = self._languages[key]
+            text = None if language is None else language.text(self._random, least, most)
         except PatternError:
-            raise SchemaProblem(Problem.TOO_COMPLEX) from None
+            return
+        if text is not None:
+            yield text
 
-    def _pattern(self, source: str) -> Pattern | None:
-        if source not in self._patterns:
-            try:
-                self._patterns[source] = Pattern(source)
-            except PatternError:
-                self._patterns[source] = None
-        return self._patterns[source]
-
-    def _word(self, name: str) -> str:
-        words = [word for word in self._words if not word.isdecimal()]
-        if self._used < len(words):
-            self._used += 1
-            return words[self._used - 1]
-        return _PLAUSIBLE.get(name.lower()) or self._random.choice(_WORDS)
+    def _token(self, most: int | None) -> str:
+        # Where there is little place, there are not many texts of letters alone.
+        chars = string.ascii_lowercase if most is None or most > _SHORT else VISIBLE
+        return "".join(self._random.choice(chars) for _ in range(8))
 
     # Numbers.
 
@@ -284,60 +322,79 @@ class ValueMaker:
             if not _CHECKED_NUMBER & node.keys() or self._fits(node, found):
                 return found
             self._step()
-        raise _Dead
+        raise _Unsatisfiable
 
     # Arrays.
 
     def _array(self, node: Mapping[str, Any], depth: int, name: str) -> list[Any]:
         prefix, rest = _places(node)
-        least = _count(node.get("minItems"), 0) or 0
+        contains, limited = _contained(node)
+        asked = _count(node.get("minItems"), 0) or 0
+        least = max(asked, len(contains))
         most = _count(node.get("maxItems"), None)
-        contains = _contained(node)
-        if max(least, len(contains)) > _MAX_STEPS:
+        if least > _MAX_ELEMENTS:
             raise SchemaProblem(Problem.TOO_COMPLEX)
-        size = max(least, len(contains))
-        if depth < _SHALLOW and self._height(rest) + depth < _MAX_DEPTH:
-            size = max(size, len(prefix) or 1, least + self._random.randrange(2))
+        size = least
+        if self._free(depth) and self._min_depth(rest) + depth < _MAX_DEPTH:
+            size = max(size, len(prefix) or 1, asked + self._random.randrange(2))
+        if self._repeated:
+            size = least + self._random.randrange(2 + self._repeated)
         if rest is False:
-            size = min(size, max(len(prefix), least))
+            size = min(size, max(len(prefix), asked))
         # Where elements have to be of some kind, there may be no place for them but after others.
-        sizes = [size, least, max(least, len(contains)), len(prefix) + len(contains)]
+        sizes = [size, asked, least, len(prefix) + len(contains)]
         for length in dict.fromkeys(each if most is None else min(each, most) for each in sizes):
             for attempt in range(4):
                 try:
-                    value = self._elements(node, length, contains, attempt, depth, name)
-                except _Dead:
+                    value = self._elements(node, length, (contains, limited), attempt, depth, name)
+                except _Unsatisfiable:
                     continue
                 if not _CHECKED_ARRAY & node.keys() or self._fits(node, value):
                     return value
-        raise _Dead
+        raise _Unsatisfiable
 
     def _elements(
         self,
         node: Mapping[str, Any],
         length: int,
-        contains: Sequence[Schema],
+        contained: tuple[Sequence[Schema], Sequence[Schema]],
         attempt: int,
         depth: int,
         name: str,
     ) -> list[Any]:
         prefix, rest = _places(node)
+        contains, limited = contained
         unique = node.get("uniqueItems") is True
         places = self._contained_places(length, len(contains), attempt)
         found: list[Any] = []
         for index in range(length):
             schema = prefix[index] if index < len(prefix) else rest
-            if index in places:
-                schema = flat({"allOf": [contains[places.index(index)], schema]})
-            # The last of a few given values is met by chance only after many others.
-            for _ in range(_TRIES + 8 * length if unique else 1):
-                value = self._value(schema, depth + 1, name)
-                if not unique or not any(same(value, each) for each in found):
-                    break
-            else:
-                raise _Dead
-            found.append(value)
+            own = contains[places.index(index)] if index in places else None
+            for other in limited:
+                if other is not own:
+                    schema = self._remembered(self._without, schema, other)
+            if own is not None:
+                schema = self._remembered(_both, own, schema)
+            found.append(self._other(schema, found if unique else (), depth + 1, name))
         return found
+
+    def _other(self, schema: Schema, known: Sequence[Any], depth: int, name: str) -> Any:
+        """Returns a value that is not among some; the more often it was, the freer the choice."""
+        before = self._repeated
+        try:
+            # The last of a few given values is met by chance only after many others.
+            for repeated in range(_TRIES + 8 * len(known)):
+                self._repeated = max(before, repeated)
+                value = self._value(schema, depth, name)
+                if not any(same(value, each) for each in known):
+                    return value
+            raise _Unsatisfiable
+        finally:
+            self._repeated = before
+
+    def _free(self, depth: int) -> bool:
+        """Whether there is room for more than has to be there."""
+        return depth < _SHALLOW and not self._thrifty
 
     def _contained_places(self, length: int, count: int, attempt: int) -> list[int]:
         """Returns places for elements that have to be there: the last, the first, then any."""
@@ -357,14 +414,14 @@ class ValueMaker:
             last = self._members(node, depth, attempt)
             if not checked or self._fits(node, last):
                 return last
-        raise _Dead
+        raise _Unsatisfiable
 
     def _members(self, node: Mapping[str, Any], depth: int, attempt: int) -> dict[str, Any]:
         properties: Mapping[str, Any] = node.get("properties", {})
         required = sorted(node.get("required", ()), key=self._ranked)
         least = _count(node.get("minProperties"), 0) or 0
         most = _count(node.get("maxProperties"), None)
-        if max(len(required), least) > _MAX_STEPS:
+        if max(len(required), least) > _MAX_ELEMENTS:
             raise SchemaProblem(Problem.TOO_COMPLEX)
         made: dict[str, Any] = {}
         for name in required:
@@ -372,21 +429,23 @@ class ValueMaker:
         for name in self._dependent(node, made):
             made[name] = self._value(self._member(node, name), depth + 1, name)
         optional = sorted((name for name in properties if name not in made), key=self._ranked)
-        if attempt % 2:
+        if attempt % 2 or self._repeated:
             optional = [name for name in optional if self._random.random() < 0.5]
-        free = not properties and depth < _SHALLOW
+        free = not properties and self._free(depth)
         for name in optional:
             if most is not None and len(made) >= most:
                 break
             if len(made) < least or (attempt < 4 and self._cheap(node, name, depth)):
                 self._add(node, made, name, depth)
         wanted = max(least, 1 if free and self._open(node) and most != 0 else 0)
+        if self._repeated and node.get("additionalProperties") is not False:
+            wanted = max(wanted, len(made) + self._random.randrange(1 + self._repeated // 4))
         for name in self._invented(node, made, wanted):
             if len(made) >= wanted:
                 break
             self._add(node, made, name, depth)
         if len(made) < least:
-            raise _Dead
+            raise _Unsatisfiable
         return made
 
     def _ranked(self, name: str) -> tuple[int, str]:
@@ -394,14 +453,14 @@ class ValueMaker:
 
     def _cheap(self, node: Mapping[str, Any], name: str, depth: int) -> bool:
         """Whether a member that may be left out is made: not where a document would not end."""
-        if depth >= _SHALLOW or self._steps < _MAX_STEPS // 2:
+        if not self._free(depth) or self._steps < _MAX_STEPS // 2:
             return False
-        return self._height(node["properties"][name]) < _SHALLOW
+        return self._min_depth(node["properties"][name]) < _SHALLOW
 
     def _add(self, node: Mapping[str, Any], made: dict[str, Any], name: str, depth: int) -> None:
         try:
             made[name] = self._value(self._member(node, name), depth + 1, name)
-        except _Dead:
+        except _Unsatisfiable:
             return
 
     def _open(self, node: Mapping[str, Any]) -> bool:
@@ -417,13 +476,13 @@ class ValueMaker:
         if name in properties:
             found.append(properties[name])
         for source, schema in node.get("patternProperties", {}).items():
-            if self._fits({"pattern": source}, name):
+            if self._fits(self._remembered(_of_pattern, source), name):
                 found.append(schema)
         if not found:
             found.append(node.get("additionalProperties", True))
         if len(found) == 1:
             return found[0]
-        return {"allOf": found}
+        return cast("Schema", self._remembered(_both, *found))
 
     def _dependent(self, node: Mapping[str, Any], made: Mapping[str, Any]) -> Iterator[str]:
         """Yields the names that are required by those that are there."""
@@ -452,12 +511,7 @@ class ValueMaker:
         for index in range(wanted * 4 + _TRIES):
             self._step()
             for source in sources:
-                pattern = self._pattern(source)
-                if pattern is not None:
-                    try:
-                        name = pattern.text(self._random, 1 + index // 8, None)
-                    except PatternError:
-                        continue
+                for name in self._matching((source,), (), 1 + index // 8, None):
                     if name not in made and self._name_fits(names, name):
                         yield name
             if node.get("additionalProperties") is False:
@@ -465,7 +519,7 @@ class ValueMaker:
             if isinstance(names, Mapping):
                 try:
                     name = self._text(names, "key")
-                except _Dead:
+                except _Unsatisfiable:
                     return
             else:
                 name = _WORDS[index] if index < len(_WORDS) else f"{_WORDS[0]}{index}"
@@ -486,73 +540,51 @@ class ValueMaker:
         return self._random.sample(values, len(values))
 
     def _target(self, reference: str) -> Schema:
-        if not reference.startswith("#"):
-            raise _Dead
-        found: Any = self._root
-        for step in reference[1:].split("/")[1:]:
-            key = unquote(step).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, Mapping):
-                found = found.get(key)
-            elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-                found = found[int(key)]
-            else:
-                raise _Dead
+        found = pointed(reference, self._root)
         if not isinstance(found, Mapping | bool):
-            raise _Dead
+            raise _Unsatisfiable
         return found
 
-    def _height(self, node: Schema) -> float:
+    def _min_depth(self, node: Schema) -> float:
         """Returns how deep the smallest value of a schema is."""
         if not isinstance(node, Mapping):
             return 0 if node else float("inf")
-        return self._heights.get(id(node), 0)
+        return self._depths.get(id(node), 0)
 
-    def _learn_heights(self) -> None:
+    def _learn_depths(self) -> None:
         """Finds how deep the smallest value of each schema is; until known, it has no end."""
-        nodes = list(_nodes(self._root))
-        self._heights = {id(node): float("inf") for node in nodes}
+        nodes = list(schemas(self._root))
+        self._depths = {id(node): float("inf") for node in nodes}
         for _ in range(_MAX_DEPTH):
             changed = False
             for node in reversed(nodes):
-                height = self._measured(node)
-                if height != self._heights[id(node)]:
-                    self._heights[id(node)] = height
+                depth = self._measured(node)
+                if depth != self._depths[id(node)]:
+                    self._depths[id(node)] = depth
                     changed = True
             if not changed:
                 break
 
     def _measured(self, node: Mapping[str, Any]) -> float:
-        heights: list[float] = [0]
+        depths: list[float] = [0]
         if "$ref" in node:
             try:
-                heights.append(self._height(self._target(node["$ref"])))
-            except _Dead:
-                heights.append(float("inf"))
-        heights.extend(
-            min(self._height(branch) for branch in node[key])
+                depths.append(self._min_depth(self._target(node["$ref"])))
+            except _Unsatisfiable:
+                depths.append(float("inf"))
+        depths.extend(
+            min(self._min_depth(branch) for branch in node[key])
             for key in ("anyOf", "oneOf")
             if node.get(key)
         )
         if node.get("type") in ("object", ["object"]):
             members = node.get("properties", {})
             required = node.get("required", ())
-            heights.extend(1 + self._height(members.get(name, True)) for name in required)
+            depths.extend(1 + self._min_depth(members.get(name, True)) for name in required)
         if node.get("type") in ("array", ["array"]) and node.get("minItems"):
             prefix, rest = _places(node)
-            heights.extend(1 + self._height(each) for each in [*prefix, rest][: node["minItems"]])
-        return max(heights)
-
-
-def _nodes(root: Any) -> Iterator[Mapping[str, Any]]:
-    """Yields all objects within a schema, a few of which are no schemas themselves."""
-    waiting = [root]
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, Mapping):
-            yield found
-            waiting.extend(found.values())
-        elif isinstance(found, list):
-            waiting.extend(found)
+            depths.extend(1 + self._min_depth(each) for each in [*prefix, rest][: node["minItems"]])
+        return max(depths)
 
 
 def _implied(node: Mapping[str, Any]) -> Sequence[str]:
@@ -578,24 +610,41 @@ def _rank(branch: Any) -> int:
     return 2 if isinstance(branch.get("type"), list) else 1
 
 
-def _patterns(node: Mapping[str, Any]) -> Iterator[str]:
-    if isinstance(node.get("pattern"), str):
-        yield node["pattern"]
-    for part in node.get("allOf", ()):
-        if isinstance(part, Mapping) and isinstance(part.get("pattern"), str):
-            yield part["pattern"]
+def _of_pattern(source: str) -> Schema:
+    return {"pattern": source}
 
 
-def _contained(node: Mapping[str, Any]) -> list[Schema]:
-    """Returns the schemas of the elements that an array has to have somewhere."""
+def _both(*some: Schema) -> Schema:
+    return {"allOf": some}
+
+
+def _patterns(node: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Returns the patterns that a text has to match, and those that it must not."""
+    found: list[str] = []
+    excluded: list[str] = []
+    for part in (node, *node.get("allOf", ())):
+        if isinstance(part, Mapping):
+            if isinstance(part.get("pattern"), str):
+                found.append(part["pattern"])
+            other = part.get("not")
+            if isinstance(other, Mapping) and other.keys() - {"type"} == {"pattern"}:
+                excluded.append(other["pattern"])
+    return found, excluded
+
+
+def _contained(node: Mapping[str, Any]) -> tuple[list[Schema], list[Schema]]:
+    """Returns the schemas of elements that have to be there, and those of which no more may be."""
     found: list[Schema] = []
+    limited: list[Schema] = []
     for part in (node, *node.get("allOf", ())):
         if isinstance(part, Mapping) and "contains" in part:
             count = _count(part.get("minContains"), 1) or 0
-            if count > _MAX_STEPS:
+            if count > _MAX_ELEMENTS:
                 raise SchemaProblem(Problem.TOO_COMPLEX)
             found += [part["contains"]] * count
-    return found
+            if "maxContains" in part:
+                limited.append(part["contains"])
+    return found, limited
 
 
 def _places(node: Mapping[str, Any]) -> tuple[Sequence[Schema], Schema]:
@@ -613,10 +662,6 @@ def _fitted(text: str, least: int, most: int | None) -> str:
         if text.endswith(" "):
             text = f"{text[:-1]}s"
     return text if most is None else text[:most]
-
-
-def _token(random: Random, length: int) -> str:
-    return "".join(random.choice(string.ascii_lowercase) for _ in range(length))
 
 
 def _count(value: Any, default: int | None) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import resource
 import signal
 import sys
+from collections.abc import Mapping
 from decimal import Decimal
 from random import Random
 from typing import Any, BinaryIO, Final
@@ -16,9 +17,11 @@ from typing import Any, BinaryIO, Final
 import jsonschema_rs
 import msgspec
 
+from antiphon.backends.documents.conjunction import LOCAL, Schema
 from antiphon.backends.documents.job import MAX_SCHEMA, Answer, Job
-from antiphon.backends.documents.order import ordered, pointed, ranks
+from antiphon.backends.documents.order import ordered, ranks
 from antiphon.backends.documents.problem import Problem, SchemaProblem
+from antiphon.backends.documents.tree import moved, pointed, schemas
 from antiphon.backends.documents.values import ValueMaker
 
 __all__ = ["document", "main"]
@@ -27,10 +30,12 @@ CPU_SECONDS: Final = 2.0
 """How long a job may keep the processor busy before the system ends the worker."""
 _MAX_MEMORY: Final = 2 << 30
 """The largest address space of a worker, in bytes."""
-_TRIES: Final = 12
-"""How many documents are made at most until one is valid."""
+_TRIES: Final = 8
+"""How many documents are made at most until one is valid, and then how many of the smallest."""
 _MAX_PATHS: Final = 50_000
 """In how many ways one value may be led through a schema."""
+_ROOT: Final = "urn:document:schema"
+"""The address that schemas made of parts of a schema refer to it by."""
 _DIALECTS: Final = ("draft-04", "draft-06", "draft-07", "2019-09", "2020-12")
 
 _parse = msgspec.json.Decoder(float_hook=Decimal).decode
@@ -69,24 +74,29 @@ def document(job: Job) -> str:
 
 def _made(root: Any, schema: Any, valid: jsonschema_rs.Validator, job: Job) -> str:
     """Returns a document that is valid, or "" if none was found."""
+    subschemas = _Subschemas(root)
     maker = ValueMaker(
         root,
         Random(job.seed),  # noqa: S311 - the same job has the same answer
         words=job.words,
-        spoken=job.spoken,
+        mentioned=job.mentioned,
         ranks=ranks(schema),
-        fits=_Fitness(root),
+        fits=subschemas.fits,
+        without=subschemas.without,
     )
-    for _ in range(_TRIES):
-        try:
-            text = _print(ordered(maker.make(), schema))
-        except SchemaProblem as error:
-            if error.problem is Problem.NOT_FOUND:
-                continue
-            raise
-        value = _reread(text)
-        if valid.is_valid(value) and (not job.object or isinstance(value, dict)):
-            return text.decode()
+    for thrifty in (False, True):
+        for _ in range(_TRIES):
+            try:
+                text = _print(ordered(maker.make(thrifty=thrifty), schema))
+            except SchemaProblem as error:
+                if error.problem is Problem.NOT_FOUND:
+                    continue
+                if thrifty:
+                    raise
+                break
+            value = _reread(text)
+            if valid.is_valid(value) and (not job.object or isinstance(value, dict)):
+                return text.decode()
     return ""
 
 
@@ -99,28 +109,47 @@ def _fits(text: str, valid: jsonschema_rs.Validator, job: Job) -> bool:
         return False
 
 
-class _Fitness:
-    """Tells whether a value fits a part of a schema."""
+class _Subschemas:
+    """What is known of the schemas within one, and of those made of them.
+
+    Args:
+        root: the schema that their references are within.
+    """
 
     def __init__(self, root: Any) -> None:
-        self._shared = (
-            {key: root[key] for key in ("$schema", "$defs", "definitions") if key in root}
-            if isinstance(root, dict)
-            else {}
+        self._registry = jsonschema_rs.Registry([(_ROOT, root)])
+        self._dialect = (
+            {"$schema": root["$schema"]} if isinstance(root, dict) and "$schema" in root else {}
         )
-        self._known: dict[int, tuple[Any, jsonschema_rs.Validator]] = {}
+        self._known: dict[int, tuple[Any, jsonschema_rs.Validator | None]] = {}
 
-    def __call__(self, node: Any, value: Any) -> bool:
+    def fits(self, node: Any, value: Any) -> bool:
+        """Whether a value fits a schema; what cannot be told is seen to at the end."""
         # The node is kept, so that its identity stays its own.
         known = self._known.get(id(node))
         if known is None:
-            try:
-                made = _validator({**self._shared, **node} if isinstance(node, dict) else node)
-            except SchemaProblem:
-                # A reference to the whole: it is seen to at the end.
-                return True
-            known = self._known[id(node)] = (node, made)
-        return known[1].is_valid(value)
+            known = self._known[id(node)] = (node, self._validator(node))
+        return known[1] is None or known[1].is_valid(value)
+
+    def _validator(self, node: Any) -> jsonschema_rs.Validator | None:
+        try:
+            return _validator(self._placed(node), self._registry)
+        except SchemaProblem:
+            return None
+
+    def _placed(self, node: Any) -> Any:
+        if not isinstance(node, Mapping):
+            return node
+        own = {key: value for key, value in node.items() if key not in ("$id", *LOCAL)}
+        return {**self._dialect, **moved(own, _ROOT)}
+
+    def without(self, node: Schema, other: Schema) -> Schema:
+        """Returns a schema of what fits one schema and does not fit another."""
+        plain = {**self._dialect, "allOf": [node, {"not": other}]}
+        if any("$ref" in each for part in (node, other) for each in schemas(part)):
+            return plain
+        found: Schema = _canonical(plain, objects=False)
+        return found
 
 
 def _dialected(schema: Any) -> Any:
@@ -132,10 +161,16 @@ def _dialected(schema: Any) -> Any:
     return schema
 
 
-def _validator(schema: Any) -> jsonschema_rs.Validator:
+def _validator(
+    schema: Any, registry: jsonschema_rs.Registry | None = None
+) -> jsonschema_rs.Validator:
     try:
         return jsonschema_rs.validator_for(
-            schema, validate_formats=True, offline=True, pattern_options=_OPTIONS
+            schema,
+            validate_formats=True,
+            offline=True,
+            registry=registry,
+            pattern_options=_OPTIONS,
         )
     except (ValueError, jsonschema_rs.ReferencingError):
         raise SchemaProblem(Problem.INVALID) from None
@@ -182,15 +217,8 @@ def _check_paths(root: Any) -> None:
             known[id(node)] = min(found, _MAX_PATHS + 1)
         return found
 
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if paths(node, 0) > _MAX_PATHS:
-            raise SchemaProblem(Problem.TOO_COMPLEX)
-        if isinstance(node, dict):
-            waiting.extend(node.values())
-        elif isinstance(node, list):
-            waiting.extend(node)
+    if any(paths(node, 0) > _MAX_PATHS for node in schemas(root)):
+        raise SchemaProblem(Problem.TOO_COMPLEX)
 
 
 def main(jobs: BinaryIO, answers: BinaryIO) -> None:
