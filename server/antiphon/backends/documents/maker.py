@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
-import selectors
+import signal
 import subprocess
 import sys
 import threading
 from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
 import msgspec
+import structlog
 
 from antiphon.backends.documents.job import MAX_SCHEMA, Answer, Job
 from antiphon.backends.documents.problem import Problem, SchemaProblem
+from antiphon.core.errors import ApiError, ErrorKind
 
 __all__ = ["DocumentMaker"]
 
 _WORKERS: Final = 2
+_MAX_JOBS: Final = 64
+"""How many jobs are worked on or wait at once, before more are refused."""
 _WALL_SECONDS: Final = 30.0
-"""How long a worker may be silent; its processor time is bounded more tightly, by itself."""
+"""How long a job may take before its worker is ended; of processor time it has far less."""
 _KEPT_ANSWERS: Final = 1024
 _KEPT_CHARACTERS: Final = 8 * 1024 * 1024
+_JOB_ENDS: Final = (signal.SIGPROF, signal.SIGABRT, signal.SIGSEGV)
+"""How a job ends its worker: by the time, the memory and the nesting that it takes."""
 _START: Final = (
     "import sys; sys.path[:] = sys.argv[1:]; "
     "from antiphon.backends.documents.worker import main; "
     "main(sys.stdin.buffer, sys.stdout.buffer)"
 )
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class DocumentMaker:
@@ -39,21 +46,28 @@ class DocumentMaker:
     Args:
         workers: how many there are at most.
         kept: how many answers are remembered.
+        jobs: how many jobs are worked on or wait at once.
     """
 
-    def __init__(self, workers: int = _WORKERS, kept: int = _KEPT_ANSWERS) -> None:
-        self._workers = workers
+    def __init__(
+        self, workers: int = _WORKERS, kept: int = _KEPT_ANSWERS, jobs: int = _MAX_JOBS
+    ) -> None:
         self._most_kept = kept
-        self._threads: ThreadPoolExecutor | None = None
+        self._most_jobs = jobs
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="documents")
+        self._jobs = 0
+        self._closed = False
+        self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
         self._lock = threading.Lock()
         self._kept: OrderedDict[Job, Answer] = OrderedDict()
         self._size = 0
 
     @property
-    def idle(self) -> int:
-        """How many workers wait for jobs."""
-        return len(self._idle)
+    def workers(self) -> list[int]:
+        """The process ids of the workers that are there."""
+        with self._lock:
+            return [worker.pid for worker in self._workers]
 
     @property
     def kept(self) -> int:
@@ -62,7 +76,7 @@ class DocumentMaker:
 
     @property
     def kept_characters(self) -> int:
-        """How long the schemas, the given texts and the answers are that are remembered."""
+        """How long the jobs and the answers are that are remembered."""
         return self._size
 
     async def make(self, job: Job) -> str:
@@ -73,6 +87,7 @@ class DocumentMaker:
 
         Raises:
             SchemaProblem: no document can be made.
+            ApiError: too many jobs wait, the maker is closed, or there is no worker to be had.
         """
         answer = self._kept.get(job)
         if answer is None:
@@ -87,25 +102,54 @@ class DocumentMaker:
     async def _ask(self, job: Job) -> Answer:
         if len(job.schema) > MAX_SCHEMA:
             return Answer(problem=Problem.TOO_COMPLEX.name)
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="documents")
-            # Threads are joined at the exit of the interpreter, before this is called.
-            atexit.register(self.close)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._work, job)
+        with self._lock:
+            self._check_open()
+            if self._jobs >= self._most_jobs:
+                raise ApiError(ErrorKind.UNAVAILABLE, "Too many schemas wait.", retry_after=1)
+            self._jobs += 1
+        future = self._threads.submit(self._work, job)
+        # A job whose caller has gone goes on if it has begun.
+        future.add_done_callback(self._done)
+        return await asyncio.wrap_future(future)
+
+    def _done(self, _future: Future[Answer]) -> None:
+        with self._lock:
+            self._jobs -= 1
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ApiError(ErrorKind.UNAVAILABLE, "The server is stopping.")
 
     def _work(self, job: Job) -> Answer:
+        # A worker can be ended by others, while it is idle for example.
+        for _ in range(2):
+            worker = self._worker()
+            answer = worker.work(job)
+            if answer is not None:
+                with self._lock:
+                    if not self._closed:
+                        self._idle.append(worker)
+                return answer
+            with self._lock:
+                self._workers.discard(worker)
+            code, told = worker.close()
+            if -code in _JOB_ENDS:
+                return Answer(problem=Problem.TOO_COMPLEX.name)
+            if not self._closed:
+                _log.error("document_worker_lost", code=code, stderr=told)
+            if worker.late:
+                break
+        raise ApiError(ErrorKind.UNAVAILABLE, "The document could not be made.")
+
+    def _worker(self) -> _Worker:
+        """Returns a worker that is idle, or a new one."""
         with self._lock:
-            worker = self._idle.pop() if self._idle else None
-        if worker is None:
+            self._check_open()
+            if self._idle:
+                return self._idle.pop()
             worker = _Worker()
-        answer = worker.work(job)
-        if answer is None:
-            worker.close()
-            return Answer(problem=Problem.TOO_COMPLEX.name)
-        with self._lock:
-            self._idle.append(worker)
-        return answer
+            self._workers.add(worker)
+            return worker
 
     def _keep(self, job: Job, answer: Answer) -> None:
         if job in self._kept:
@@ -118,19 +162,22 @@ class DocumentMaker:
             self._size -= _length(old, gone)
 
     def close(self) -> None:
-        """Ends the workers."""
-        atexit.unregister(self.close)
-        threads, self._threads = self._threads, None
-        if threads is not None:
-            threads.shutdown()
+        """Ends the workers, whatever they do; jobs that wait are refused, as are all after them."""
         with self._lock:
-            idle, self._idle = self._idle, []
-        for worker in idle:
+            self._closed = True
+            workers = [*self._workers]
+            self._idle.clear()
+        for worker in workers:
+            worker.end()
+        self._threads.shutdown()
+        for worker in workers:
             worker.close()
+        self._workers.clear()
 
 
 def _length(job: Job, answer: Answer) -> int:
-    return len(job.schema) + len(job.given) + len(answer.text)
+    texts = (job.schema, job.given, answer.text, *job.words, *job.mentioned)
+    return sum(map(len, texts))
 
 
 class _Worker:
@@ -142,35 +189,54 @@ class _Worker:
             [sys.executable, "-I", "-c", _START, *paths],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            # What it cannot start for is told there; nothing after that is.
+            stderr=subprocess.PIPE,
+            # An interrupt at a terminal is for the server, which then ends its workers.
+            start_new_session=True,
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        assert self._process.stderr is not None
         self._jobs: IO[bytes] = self._process.stdin
         self._answers: IO[bytes] = self._process.stdout
+        self._told: IO[bytes] = self._process.stderr
+        self.pid = self._process.pid
+        self.late = False
+        """Whether it was ended for the time that a job took."""
 
     def work(self, job: Job) -> Answer | None:
-        """Returns the answer to a job, or None if the worker has died or is silent."""
+        """Returns the answer to a job, or None if the process has ended, or is to end, at it."""
         data = msgspec.msgpack.encode(job)
+        timer = threading.Timer(_WALL_SECONDS, self._expire)
+        timer.start()
         try:
             self._jobs.write(len(data).to_bytes(4) + data)
             self._jobs.flush()
+            head = self._answers.read(4)
+            data = self._answers.read(int.from_bytes(head))
         except OSError:
             return None
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._answers, selectors.EVENT_READ)
-            if not selector.select(_WALL_SECONDS):
-                return None
-        head = self._answers.read(4)
-        data = self._answers.read(int.from_bytes(head))
+        finally:
+            timer.cancel()
         if len(head) < 4 or len(data) < int.from_bytes(head):
             return None
         return msgspec.msgpack.decode(data, type=Answer)
 
-    def close(self) -> None:
-        """Ends the process and waits for that."""
+    def _expire(self) -> None:
+        self.late = True
+        self.end()
+
+    def end(self) -> None:
+        """Ends the process, and does not wait for that."""
         self._process.kill()
+
+    def close(self) -> tuple[int, str]:
+        """Ends the process, waits for that, and returns its code and what it told of its start."""
+        self._process.kill()
+        code = self._process.wait()
+        told = b"" if self._told.closed else self._told.read()
         with suppress(OSError):
             self._jobs.close()
         self._answers.close()
-        self._process.wait()
+        self._told.close()
+        return code, told.decode(errors="replace")[-2000:]

@@ -6,6 +6,7 @@ needs is bounded by its system: processor time for each job, and memory.
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import sys
@@ -230,8 +231,8 @@ def main(jobs: BinaryIO, answers: BinaryIO) -> None:
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
-    # An interrupt at a terminal is for the server, which then closes the jobs.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The server reads what was told before this, and nothing after it.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     sys.setrecursionlimit(4000)
     decode = msgspec.msgpack.Decoder(Job).decode
     encode = msgspec.msgpack.Encoder().encode
@@ -250,5 +251,5 @@ def _answer(job: Job) -> Answer:
         return Answer(document(job))
     except SchemaProblem as error:
         return Answer(problem=error.problem.name)
-    except Exception:  # noqa: BLE001 - whatever a schema breaks is the schema's fault
+    except BaseException:  # noqa: BLE001 - whatever a schema breaks, a panic too, is its fault
         return Answer(problem=Problem.TOO_COMPLEX.name)
