@@ -9,6 +9,13 @@ from hypothesis import strategies as st
 __all__ = ["satisfiable"]
 
 NAMES = ("a", "b", "city", "x_one", "x_two", "Zoë", "key/with~marks", "")
+FORMATTED = {
+    "date": "2024-05-06",
+    "email": "a@example.com",
+    "uri": "https://example.com/",
+    "ipv4": "192.0.2.1",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+}
 KINDS = ("string", "integer", "number", "boolean", "null", "object", "array")
 SCALARS = st.one_of(
     st.none(),
@@ -17,7 +24,7 @@ SCALARS = st.one_of(
     st.integers(-20, 20),
     st.sampled_from([0.5, -1.25, 3.75, 1e-7, 1e20]),
     st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF, exclude_categories=["Cs"])),
-    st.sampled_from(["", "alpha", "2024-05-06", "a@example.com", "AB-1234", "x" * 40]),
+    st.sampled_from(["", "alpha", "AB-1234", "x" * 40, *FORMATTED.values()]),
 )
 VALUES = st.recursive(
     SCALARS,
@@ -101,6 +108,9 @@ class _Around:
             schema["multipleOf"] = self.draw(st.sampled_from(divisors))
 
     def _string(self, value: str, schema: dict[str, Any], _depth: int) -> None:
+        for name, example in FORMATTED.items():
+            if value == example and not self.chance():
+                schema["format"] = name
         if self.chance():
             schema["minLength"] = self.draw(st.integers(0, len(value)))
         if self.chance():
@@ -115,7 +125,7 @@ class _Around:
     def _object(self, value: dict[str, Any], schema: dict[str, Any], depth: int) -> None:
         described = [name for name in value if not self.chance(5)]
         if described or self.chance():
-            schema["properties"] = {name: self.schema(value[name], depth + 1) for name in described}
+            schema["properties"] = {name: self._inner(value[name], depth) for name in described}
             missing = [name for name in NAMES if name not in value]
             if missing and self.chance(4):
                 schema["properties"][missing[0]] = self.draw(
@@ -158,11 +168,19 @@ class _Around:
         if value and self.chance(5):
             schema["contains"] = self.schema(value[-1], depth + 1)
 
+    def _inner(self, value: Any, depth: int) -> Any:
+        """Returns a schema of a value within another, which may be one like the whole instead."""
+        schema = self.schema(value, depth + 1)
+        if self.combined and self.chance(8):
+            key = self.draw(st.sampled_from(["anyOf", "oneOf"]))
+            return {key: [{"$ref": "#"}, {"allOf": [schema, {"not": {"$ref": "#"}}]}]}
+        return schema
+
     def _any(self, values: list[Any], depth: int) -> Any:
         """Returns a schema of all of some values; false, perhaps, if there are none."""
         if not values:
             return self.draw(st.sampled_from([False, True, {"type": "string"}]))
-        schemas = [self.schema(each, depth + 1) for each in values]
+        schemas = [self._inner(each, depth) for each in values]
         return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
     def _combined(self, value: Any, schema: dict[str, Any], depth: int) -> dict[str, Any]:

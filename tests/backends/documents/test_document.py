@@ -44,18 +44,28 @@ def test_a_document_is_made_for_whatever_schema_some_value_fits(pair: Any) -> No
         assert valid(made(schema), schema)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(satisfiable())
-def test_whatever_is_made_is_valid(pair: Any) -> None:
-    schema, value = pair
-    if valid(value, schema):
+def test_whatever_is_made_is_valid() -> None:
+    tried: list[Any] = []
+    found: list[Any] = []
+
+    @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(satisfiable())
+    def draw(pair: Any) -> None:
+        schema, value = pair
+        if not valid(value, schema):
+            return
+        tried.append(schema)
         try:
-            found = made(schema)
+            document = made(schema)
         except SchemaProblem as error:
             # The search is not complete. It is wrong to call the schema wrong.
             assert error.problem in (Problem.NOT_FOUND, Problem.TOO_COMPLEX)  # noqa: PT017
         else:
-            assert valid(found, schema)
+            assert valid(document, schema)
+            found.append(schema)
+
+    draw()
+    assert len(found) > 0.95 * len(tried) > 50
 
 
 SCHEMAS: dict[str, Any] = {
@@ -146,6 +156,121 @@ SCHEMAS: dict[str, Any] = {
         "then": {"properties": {"zip": {"pattern": "^[0-9]{5}$"}}},
         "else": False,
     },
+    "given values of which one was mentioned": {
+        "type": "array",
+        "items": {"enum": ["Paris", "Rome", "Oslo"]},
+        "minItems": 2,
+        "uniqueItems": True,
+    },
+    "short texts": {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": 1},
+        "minItems": 60,
+        "uniqueItems": True,
+    },
+    "arrays that differ": {
+        "type": "array",
+        "items": {"type": "array", "items": {"const": 1}},
+        "minItems": 5,
+        "uniqueItems": True,
+    },
+    "objects that differ": {
+        "type": "array",
+        "items": {"type": "object"},
+        "minItems": 3,
+        "uniqueItems": True,
+    },
+    "types that differ": {
+        "type": "array",
+        "items": {"type": ["boolean", "null"]},
+        "minItems": 3,
+        "uniqueItems": True,
+    },
+    "contains none": {
+        "type": "array",
+        "contains": {"type": "string"},
+        "minContains": 0,
+        "maxContains": 0,
+        "minItems": 2,
+    },
+    "contains one": {
+        "type": "array",
+        "items": {"type": "integer"},
+        "contains": {"minimum": 5},
+        "maxContains": 1,
+        "minItems": 3,
+    },
+    "contains two of a reference": {
+        "type": "array",
+        "items": {"enum": ["a", "b"]},
+        "contains": {"$ref": "#/$defs/a"},
+        "minContains": 2,
+        "maxContains": 2,
+        "minItems": 5,
+        "$defs": {"a": {"const": "a"}},
+    },
+    "no letters": {"type": "string", "not": {"pattern": "[a-zA-Z]"}, "minLength": 3},
+    "no spaces": {"type": "string", "not": {"pattern": r"\s"}, "minLength": 12},
+    "two things that are not": {
+        "type": "string",
+        "allOf": [{"not": {"pattern": "[aeiou]"}}, {"not": {"pattern": "^[b-z]"}}],
+        "minLength": 2,
+    },
+    "password": {"type": "string", "pattern": r"^(?=.*\d)(?=.*[a-z])(?=.*[A-Z]).{8,}$"},
+    "names that look ahead": {
+        "type": "object",
+        "propertyNames": {"pattern": r"^(?=.*\d)[a-z\d]{4}$"},
+        "minProperties": 2,
+    },
+    "multiple of a third": {"type": "number", "multipleOf": 1 / 3},
+    "names of keywords": {
+        "type": "object",
+        "properties": {
+            "$ref": {"type": "string"},
+            "allOf": {"type": "integer"},
+            "properties": {"type": "object"},
+            "$defs": {"type": "null"},
+            "const": {},
+        },
+        "required": ["$ref", "allOf", "properties", "$defs", "const", "anyOf"],
+    },
+    "values that look like schemas": {
+        "type": "object",
+        "properties": {"a": {"enum": [{"$ref": "#/nothing", "anyOf": 3, "properties": 1}]}},
+        "required": ["a"],
+    },
+    "the metaschema": {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+    "one of the root": {
+        "type": "object",
+        "properties": {"first": {"oneOf": [{"$ref": "#"}, {"type": "null"}]}},
+        "required": ["first"],
+    },
+    "not the root": {
+        "type": "object",
+        "properties": {"first": {"type": ["integer", "object"], "not": {"$ref": "#"}}},
+        "required": ["first"],
+    },
+    "one of a part": {
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer", "minimum": 700},
+            "same": {"oneOf": [{"$ref": "#/properties/count"}, {"type": "null"}]},
+        },
+        "required": ["same"],
+    },
+    "one of an anchor": {
+        "type": "object",
+        "properties": {"a": {"oneOf": [{"$ref": "#count"}, {"type": "null"}]}},
+        "required": ["a"],
+        "$defs": {"a": {"$anchor": "count", "type": "integer", "minimum": 700}},
+    },
+    "one of another document": {
+        "$id": "https://example.com/one",
+        "type": "object",
+        "properties": {"a": {"oneOf": [{"$ref": "other"}, {"type": "null"}]}},
+        "required": ["a"],
+        "$defs": {"a": {"$id": "other", "type": "integer", "minimum": 700}},
+    },
     "recursive": PERSON,
     "recursive by the root": {
         "type": "object",
@@ -170,45 +295,90 @@ SCHEMAS: dict[str, Any] = {
 }
 
 
+LONG = "pneumonoultramicroscopicsilicovolcanoconiosis" * 2
+
+
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_document_is_valid(schema: Any, seed: int) -> None:
-    assert valid(made(schema, "Paris", seed=seed), schema)
+    word = ("Paris", LONG, "12")[seed % 3]
+    assert valid(made(schema, word, seed=seed, mentioned=(word.lower(),)), schema)
 
 
-@pytest.mark.parametrize(
-    ("name", "example"),
-    [
-        ("date", "2024-05-06"),
-        ("date-time", "2024-05-06T07:08:09Z"),
-        ("time", "07:08:09Z"),
-        ("duration", "P1D"),
-        ("email", "a@example.com"),
-        ("idn-email", "a@example.com"),
-        ("hostname", "a.example.com"),
-        ("idn-hostname", "a.example.com"),
-        ("ipv4", "192.0.2.1"),
-        ("ipv6", "2001:db8::1"),
-        ("uri", "https://example.com/a"),
-        ("uri-reference", "/a"),
-        ("uri-template", "/{a}"),
-        ("iri", "https://example.com/a"),
-        ("iri-reference", "/a"),
-        ("uuid", "00000000-0000-4000-8000-000000000000"),
-        ("json-pointer", "/a/0"),
-        ("relative-json-pointer", "0/a"),
-        ("regex", "^a$"),
-    ],
-)
-def test_formats_are_kept_to(name: str, example: str) -> None:
+FORMATS: dict[str, tuple[str, list[dict[str, Any]]]] = {
+    "date": ("2024-05-06", [{"pattern": "^2020-"}, {"pattern": r"^19\d\d-02-"}]),
+    "date-time": (
+        "2024-05-06T07:08:09Z",
+        [{"pattern": r"\.\d{3}Z$"}, {"pattern": r"\+02:00$"}, {"minLength": 30}],
+    ),
+    "time": ("07:08:09Z", [{"pattern": "^12:"}, {"minLength": 12}]),
+    "duration": ("P1D", [{"pattern": r"^P\d+W$"}, {"minLength": 10}]),
+    "email": (
+        "a@example.com",
+        [
+            {"pattern": r"@example\.org$"},
+            {"pattern": "^admin@"},
+            {"maxLength": 10},
+            {"minLength": 20, "maxLength": 20},
+            {"minLength": 60},
+        ],
+    ),
+    "idn-email": ("a@example.com", [{"maxLength": 10}]),
+    "hostname": ("a.example.com", [{"pattern": r"\.org$"}, {"maxLength": 4}, {"minLength": 100}]),
+    "idn-hostname": ("a.example.com", [{"maxLength": 4}, {"minLength": 30}]),
+    "ipv4": ("192.0.2.1", [{"pattern": r"^10\."}, {"maxLength": 7}, {"minLength": 15}]),
+    "ipv6": ("2001:db8::1", [{"pattern": "^fe80:"}, {"maxLength": 4}, {"minLength": 30}]),
+    "uri": (
+        "https://example.com/a",
+        [
+            {"pattern": "^http://"},
+            {"pattern": r"\.png$"},
+            {"pattern": "^data:image/png;base64,"},
+            {"maxLength": 12},
+            {"minLength": 60},
+        ],
+    ),
+    "uri-reference": ("/a", [{"maxLength": 1}, {"minLength": 50}, {"pattern": "^/api/"}]),
+    "uri-template": ("/{a}", [{"pattern": r"\{id\}"}, {"minLength": 40}]),
+    "iri": ("https://example.com/a", [{"maxLength": 12}, {"minLength": 60}]),
+    "iri-reference": ("/a", [{"maxLength": 1}, {"minLength": 50}]),
+    "uuid": (
+        "00000000-0000-4000-8000-000000000000",
+        [{"pattern": "^[^-]{8}-[^-]{4}-7"}, {"pattern": "^[0-9A-F-]+$"}],
+    ),
+    "json-pointer": ("/a/0", [{"maxLength": 2}, {"minLength": 30}]),
+    "relative-json-pointer": ("0/a", [{"maxLength": 1}, {"minLength": 30}]),
+    "regex": ("^a$", [{"maxLength": 2}, {"minLength": 30}]),
+}
+
+
+@pytest.mark.parametrize("word", ["Paris", LONG, "é"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats_are_kept_to(name: str, word: str) -> None:
     import jsonschema_rs
 
-    schema = {"type": "string", "format": name}
-    check = jsonschema_rs.validator_for(schema, validate_formats=True)
-    assert check.is_valid(example)
-    assert not check.is_valid("\n(")
-    assert check.is_valid(made(schema, "Paris"))
-    assert made({**schema, "minLength": 1}) == made({**schema, "minLength": 1})
+    example, bounds = FORMATS[name]
+    for bound in ({}, *bounds):
+        schema = {"type": "string", "format": name, **bound}
+        check = jsonschema_rs.validator_for(schema, validate_formats=True)
+        assert bound or check.is_valid(example)
+        assert not check.is_valid("\n(")
+        for seed in range(3):
+            assert check.is_valid(made(schema, word, seed=seed))
+
+
+def test_an_address_has_a_host() -> None:
+    schema = {"type": "string", "format": "uri", "pattern": "^http://"}
+    assert len(made(schema)) > len("http://")
+
+
+def test_a_word_that_does_not_fit_is_left_to_others() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"code": {"type": "string", "maxLength": 4, "pattern": "^[A-Z]"}, "to": {}},
+        "required": ["code", "to"],
+    }
+    assert made(schema, "Stockholm", "Oslo") == {"code": "Oslo", "to": "Stockholm"}
 
 
 def test_an_unknown_format_is_no_matter() -> None:
@@ -321,11 +491,22 @@ HOSTILE: dict[str, tuple[Any, Problem]] = {
     ),
     "unknown type": ({"type": "nope"}, Problem.INVALID),
     "wrong keyword": ({"type": "object", "properties": []}, Problem.INVALID),
-    "broken pattern": ({"type": "string", "pattern": "("}, Problem.INVALID),
-    "huge pattern": ({"type": "string", "pattern": "(a{1000}){1000}"}, Problem.INVALID),
+    "broken pattern": ({"type": "string", "pattern": "("}, Problem.PATTERN),
+    "huge pattern": ({"type": "string", "pattern": "(a{1000}){1000}"}, Problem.PATTERN),
+    "named reference": ({"type": "string", "pattern": r"^(?<a>.)\k<a>$"}, Problem.PATTERN),
+    "broken pattern of names": ({"patternProperties": {"(": {}}}, Problem.PATTERN),
+    "look ahead that fails": ({"type": "string", "pattern": "^(?!a)a"}, Problem.NOT_FOUND),
+    "format and pattern": (
+        {"type": "string", "format": "date", "pattern": "[a-z]"},
+        Problem.NOT_FOUND,
+    ),
     "reference to nothing": ({"$ref": "#/$defs/x"}, Problem.INVALID),
     "reference to a host": ({"$ref": "http://127.0.0.1:9/schema"}, Problem.INVALID),
     "reference to a file": ({"$ref": "file:///etc/hostname"}, Problem.INVALID),
+    "20,000 elements": (
+        {"type": "array", "items": {"type": "integer"}, "minItems": 20_000},
+        Problem.TOO_COMPLEX,
+    ),
     "many elements": ({"type": "array", "minItems": 10**12}, Problem.TOO_COMPLEX),
     "many times many": (
         {"type": "array", "minItems": 9000, "items": {"type": "array", "minItems": 9000}},
@@ -347,9 +528,10 @@ HOSTILE: dict[str, tuple[Any, Problem]] = {
 
 @pytest.mark.parametrize(("schema", "problem"), HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_schema_is_refused(schema: Any, problem: Problem) -> None:
-    with pytest.raises(SchemaProblem) as caught:
-        made(schema)
-    assert caught.value.problem is problem
+    for seed, word in ((1, "Paris"), (2, "12")):
+        with pytest.raises(SchemaProblem) as caught:
+            made(schema, word, seed=seed)
+        assert caught.value.problem is problem
 
 
 @pytest.mark.parametrize(
@@ -367,11 +549,43 @@ def test_a_schema_that_looks_hostile_may_still_have_a_document(schema: Any) -> N
     assert made(schema) is not None
 
 
-def test_a_deep_schema_has_a_document() -> None:
+@pytest.mark.parametrize(
+    ("keyword", "wanted", "depth"),
+    [("items", {"type": "array", "minItems": 1}, 120), ("additionalProperties", {}, 60)],
+)
+def test_a_deep_schema_has_a_document(keyword: str, wanted: dict[str, Any], depth: int) -> None:
     schema: Any = {"type": "integer"}
-    for _ in range(50):
-        schema = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+    for _ in range(depth):
+        schema = {"type": "object", "required": ["a"], **wanted, keyword: schema}
     assert valid(made(schema), schema)
+
+
+@pytest.mark.parametrize("least", [9_990, 9_999, 10_000])
+def test_many_elements_are_made_whatever_the_seed(least: int) -> None:
+    schema = {"type": "array", "items": {"type": "integer"}, "minItems": least}
+    assert all(len(made(schema, seed=seed)) >= least for seed in range(3))
+
+
+def test_a_pattern_of_names_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import jsonschema_rs
+
+    compiled: list[Any] = []
+    compile_ = jsonschema_rs.validator_for
+
+    def counted(schema: Any, **options: Any) -> Any:
+        compiled.append(schema)
+        return compile_(schema, **options)
+
+    monkeypatch.setattr(jsonschema_rs, "validator_for", counted)
+    names = [f"{letter}{number}" for letter in "abc" for number in range(30)]
+    member = {
+        "type": "object",
+        "patternProperties": {"^a": {"type": "integer"}, "^b": {"oneOf": [{"const": 1}, False]}},
+        "properties": dict.fromkeys(names, True),
+        "required": names,
+    }
+    made({"type": "array", "items": member, "minItems": 9, "uniqueItems": True})
+    assert len(compiled) < 20
 
 
 @pytest.mark.parametrize("schema", ["{}", '{"type":"integer"}', "false"])

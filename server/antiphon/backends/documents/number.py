@@ -14,6 +14,8 @@ __all__ = ["numbers"]
 _USUAL: Final = 100
 """How far from its bound a number is that could be anything."""
 _TRIES: Final = 24
+_FINEST: Final = 10**12
+"""How fine a step is that was meant as it is written."""
 
 
 def numbers(node: Mapping[str, Any], random: Random, *, whole: bool) -> Iterator[int | Decimal]:
@@ -65,12 +67,13 @@ def _multiples(
     if last < first:
         return
     last = min(last, first + 10**6)
+    if step.denominator > _FINEST:
+        # Only the first multiples of a step that is not exact as it is written are seen to be some.
+        last = min(last, max(first, 2))
     seen = set()
     tried = []
-    # Where a step has no exact form, it may be that only its first multiples are seen to be some.
-    plain = [count for count in (0, 1, 2) if first <= count <= last]
-    for turn in range(min(_TRIES + len(plain), last - first + 1)):
-        count = random.randint(first, last) if turn < _TRIES else plain[turn - _TRIES]
+    for _ in range(min(_TRIES, last - first + 1)):
+        count = random.randint(first, last)
         while count in seen:
             count = count + 1 if count < last else first
         seen.add(count)

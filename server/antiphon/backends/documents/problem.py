@@ -11,6 +11,7 @@ class Problem(Enum):
     """What is wrong with a schema, as the end of a sentence about it."""
 
     INVALID = "is not a valid JSON Schema"
+    PATTERN = "has a regular expression that is invalid or not supported"
     NOT_FOUND = "is a JSON Schema that no value was found for"
     TOO_COMPLEX = "is too large or too complex"
 

@@ -35,7 +35,8 @@ _MAX_STEPS: Final = 20_000
 _MAX_CHARACTERS: Final = 200_000
 _MAX_ELEMENTS: Final = 10_000
 """How many elements or members a value may be asked to have."""
-_MAX_DEPTH: Final = 100
+_MAX_DEPTH: Final = 130
+"""How deep a value may be, which is a little deeper than the API takes values."""
 _SHALLOW: Final = 4
 """How deep a value may be before only what has to be there is made."""
 _TRIES: Final = 24

@@ -29,7 +29,7 @@ __all__ = ["document", "main"]
 
 CPU_SECONDS: Final = 2.0
 """How long a job may keep the processor busy before the system ends the worker."""
-_MAX_MEMORY: Final = 2 << 30
+_MAX_MEMORY: Final = 512 << 20
 """The largest address space of a worker, in bytes."""
 _TRIES: Final = 8
 """How many documents are made at most until one is valid, and then how many of the smallest."""
@@ -43,7 +43,7 @@ _parse = msgspec.json.Decoder(float_hook=Decimal).decode
 _print = msgspec.json.Encoder(decimal_format="number").encode
 _reread = msgspec.json.Decoder().decode
 _OPTIONS: Final = jsonschema_rs.FancyRegexOptions(
-    backtrack_limit=20_000, size_limit=1 << 20, dfa_size_limit=1 << 20
+    backtrack_limit=20_000, size_limit=4 << 20, dfa_size_limit=4 << 20
 )
 
 
@@ -173,8 +173,11 @@ def _validator(
             registry=registry,
             pattern_options=_OPTIONS,
         )
-    except (ValueError, jsonschema_rs.ReferencingError):
-        raise SchemaProblem(Problem.INVALID) from None
+    except (ValueError, jsonschema_rs.ReferencingError) as error:
+        kind = error.kind if isinstance(error, jsonschema_rs.ValidationError) else None
+        format_ = kind.format if isinstance(kind, jsonschema_rs.ValidationErrorKind.Format) else ""
+        problem = Problem.PATTERN if format_ == "regex" else Problem.INVALID
+        raise SchemaProblem(problem) from None
 
 
 def _canonical(schema: Any, *, objects: bool) -> Any:
