@@ -29,6 +29,8 @@ _MAX_COPIES: Final = 12
 """How often a part that looks around is repeated where there is no bound."""
 _MAX_LEAST: Final = 200
 """How often a part that looks around may have to be repeated."""
+_FEW: Final = 26
+"""Of how many characters each is as good as the others."""
 _SPARE: Final = 3
 """How much longer than the shortest a text may be, in characters."""
 
@@ -61,7 +63,8 @@ class Language:
         self._excluded = [Pattern(source) for source in excluded]
         named = "".join(each.examples for each in (*self._patterns, *self._excluded))
         self._expressions = _Expressions("".join(dict.fromkeys(VISIBLE + _OTHERS + named)))
-        self._starts: list[int] = []
+        self._refers = any(each.groups for each in self._patterns)
+        self._starts: dict[bool, int] = {}
         self._searches: dict[tuple[int, int, int | None], _Search] = {}
 
     def text(self, random: Random, least: int, most: int | None) -> str | None:
@@ -76,11 +79,13 @@ class Language:
             PatternError: it takes too much to find one.
         """
         try:
-            refers = any(each.groups for each in self._patterns)
-            if refers or not self._starts:
+            if self._refers:
+                self._starts.clear()
                 self._searches.clear()
-                self._starts = [self._start(random, whole=whole) for whole in (True, False)]
-            for start in self._starts:
+            for whole in (True, False):
+                if whole not in self._starts:
+                    self._starts[whole] = self._start(random, whole=whole)
+                start = self._starts[whole]
                 key = (start, least, most)
                 if key not in self._searches:
                     self._searches[key] = _Search(self._expressions, start, least, most)
@@ -123,6 +128,7 @@ class _Expressions:
         self._parts: dict[int, list[int]] = {}
         self._after: dict[tuple[int, int], int] = {}
         self._edges: dict[int, list[tuple[int, int]]] = {}
+        self._sets: dict[int, tuple[int, parsed.Chars]] = {}
         self._intern(("none",), empty=False)
         self._intern(("empty",), empty=True)
         self.any = self.chars(self.full)
@@ -141,6 +147,15 @@ class _Expressions:
     def ends(self, number: int) -> bool:
         """Whether the empty text matches."""
         return self._empty[number]
+
+    def places(self, node: parsed.Chars) -> int:
+        """Returns the set of the characters that a part of a pattern stands for."""
+        if node.examples:
+            return 1 << self.alphabet.index(node.examples)
+        if id(node) not in self._sets:
+            places = sum(1 << at for at, char in enumerate(self.alphabet) if node.holds(char))
+            self._sets[id(node)] = places, node
+        return self._sets[id(node)][0]
 
     def chars(self, chars: int) -> int:
         """Returns the expression of one of some characters."""
@@ -301,7 +316,7 @@ class _Reader:
         """
         made = self._made
         if isinstance(node, parsed.Chars):
-            return made.after(made.chars(_mask(made.alphabet, node)), rest)
+            return made.after(made.chars(made.places(node)), rest)
         if isinstance(node, parsed.Sequence):
             starts = []
             for part in node.parts:
@@ -441,7 +456,7 @@ class _Search:
 
     def _pick(self, random: Random, chars: int) -> str:
         """Returns a character, most often one that reads well if there is any."""
-        for group in self._liked:
+        for group in self._liked if chars.bit_count() > _FEW else ():
             if chars & group and (chars == chars & group or random.random() < 0.9):
                 chars &= group
                 break
@@ -452,12 +467,6 @@ def _places(chars: int) -> Iterator[int]:
     while chars:
         yield (chars & -chars).bit_length() - 1
         chars &= chars - 1
-
-
-def _mask(alphabet: str, node: parsed.Chars) -> int:
-    if node.examples:
-        return 1 << alphabet.index(node.examples)
-    return sum(1 << place for place, char in enumerate(alphabet) if node.holds(char))
 
 
 def _may_be_empty(node: parsed.Node) -> bool:

@@ -166,6 +166,7 @@ class _Parser:
         self._source = source
         self._count = 0
         self._names: dict[str, int] = {}
+        self._chars: dict[str, Chars] = {}
         self.groups: dict[int, Choice] = {}
         self.referred: set[int] = set()
         self.examples: list[str] = []
@@ -217,6 +218,14 @@ class _Parser:
         return lower, upper
 
     def _atom(self, nesting: int) -> Node:
+        start = self.at
+        node = self._read(nesting)
+        if isinstance(node, Chars):
+            # The same characters are looked up once, wherever they stand.
+            node = self._chars.setdefault(self._source[start : self.at], node)
+        return node
+
+    def _read(self, nesting: int) -> Node:
         char = self._next()
         if char == "(":
             return self._group(nesting)

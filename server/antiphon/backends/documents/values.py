@@ -303,6 +303,8 @@ class ValueMaker:
             language = self._languages[key]
             text = None if language is None else language.text(self._random, least, most)
         except PatternError:
+            # It would take as much the next time.
+            self._languages[key] = None
             return
         if text is not None:
             yield text
