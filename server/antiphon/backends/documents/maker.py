@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import signal
 import subprocess
 import sys
@@ -62,6 +63,7 @@ class DocumentMaker:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Job, Answer] = OrderedDict()
         self._size = 0
+        atexit.register(self.close)
 
     @property
     def workers(self) -> list[int]:
@@ -132,11 +134,11 @@ class DocumentMaker:
                 return answer
             with self._lock:
                 self._workers.discard(worker)
-            code, told = worker.close()
+            code, errors = worker.close()
             if -code in _JOB_ENDS:
                 return Answer(problem=Problem.TOO_COMPLEX.name)
             if not self._closed:
-                _log.error("document_worker_lost", code=code, stderr=told)
+                _log.error("document_worker_lost", code=code, stderr=errors)
             if worker.late:
                 break
         raise ApiError(ErrorKind.UNAVAILABLE, "The document could not be made.")
@@ -163,6 +165,7 @@ class DocumentMaker:
 
     def close(self) -> None:
         """Ends the workers, whatever they do; jobs that wait are refused, as are all after them."""
+        atexit.unregister(self.close)
         with self._lock:
             self._closed = True
             workers = [*self._workers]
@@ -189,7 +192,7 @@ class _Worker:
             [sys.executable, "-I", "-c", _START, *paths],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # What it cannot start for is told there; nothing after that is.
+            # Why it cannot start is written there, and nothing after that.
             stderr=subprocess.PIPE,
             # An interrupt at a terminal is for the server, which then ends its workers.
             start_new_session=True,
@@ -199,7 +202,7 @@ class _Worker:
         assert self._process.stderr is not None
         self._jobs: IO[bytes] = self._process.stdin
         self._answers: IO[bytes] = self._process.stdout
-        self._told: IO[bytes] = self._process.stderr
+        self._errors: IO[bytes] = self._process.stderr
         self.pid = self._process.pid
         self.late = False
         """Whether it was ended for the time that a job took."""
@@ -231,12 +234,12 @@ class _Worker:
         self._process.kill()
 
     def close(self) -> tuple[int, str]:
-        """Ends the process, waits for that, and returns its code and what it told of its start."""
+        """Ends the process, waits for that, and returns its code and why it could not start."""
         self._process.kill()
         code = self._process.wait()
-        told = b"" if self._told.closed else self._told.read()
+        errors = b"" if self._errors.closed else self._errors.read()
         with suppress(OSError):
             self._jobs.close()
         self._answers.close()
-        self._told.close()
-        return code, told.decode(errors="replace")[-2000:]
+        self._errors.close()
+        return code, errors.decode(errors="replace")[-2000:]

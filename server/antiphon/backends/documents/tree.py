@@ -76,10 +76,11 @@ def pointed(reference: str, root: Any) -> Any:
         reference: the reference, as `$ref` has it.
         root: the schema.
     """
-    if reference != "#" and not reference.startswith("#/"):
+    pointer = unquote(reference[1:])
+    if not reference.startswith("#") or (pointer and not pointer.startswith("/")):
         return None
     found = root
-    for step in unquote(reference[1:]).split("/")[1:]:
+    for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(found, Mapping):
             found = found.get(key)

@@ -234,7 +234,7 @@ def main(jobs: BinaryIO, answers: BinaryIO) -> None:
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
-    # The server reads what was told before this, and nothing after it.
+    # The server reads what was written before this, and nothing after it.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     sys.setrecursionlimit(4000)
     decode = msgspec.msgpack.Decoder(Job).decode
