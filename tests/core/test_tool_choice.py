@@ -81,6 +81,24 @@ def test_the_input_can_bring_tools(choice: Any, item: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "choice",
+    [
+        "required",
+        FUNCTION,
+        CUSTOM,
+        allowing("auto", FUNCTION, CUSTOM),
+        allowing("required", FUNCTION),
+    ],
+    ids=json.dumps,
+)
+def test_a_tool_in_a_namespace_can_be_chosen(choice: Any) -> None:
+    space = {"type": "namespace", "name": "n", "description": "d", "tools": [FUNCTION, CUSTOM]}
+    check_tool_choice(asked(choice, space))
+    item = {"type": "additional_tools", "role": "developer", "tools": [space]}
+    check_tool_choice(asked(choice, input_items=[item]))
+
+
+@pytest.mark.parametrize(
     ("choice", "named"),
     [
         ({"type": "function", "name": "run"}, "'run'"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 from antiphon.core.errors import ApiError, ErrorKind
@@ -74,14 +74,20 @@ def redact_tool_choice(response: Response) -> None:
 
 def _tools(request: CreateResponseRequest) -> Iterator[_Key]:
     """Yields the tools that can be chosen, those that the input brings among them."""
-    for tool in request.tools:
-        yield _key(tool)
+    yield from _keys(request.tools)
     for item in request.input_list.items:
         kind = item.WhichOneof("kind")
         if kind == "additional_tools":
-            yield from map(_key, item.additional_tools.tools)
+            yield from _keys(item.additional_tools.tools)
         elif kind == "tool_search_output":
-            yield from map(_key, item.tool_search_output.tools)
+            yield from _keys(item.tool_search_output.tools)
+
+
+def _keys(tools: Iterable[Tool]) -> Iterator[_Key]:
+    for tool in tools:
+        yield _key(tool)
+        if tool.HasField("namespace"):
+            yield from _keys(tool.namespace.tools)
 
 
 def _key(tool: Tool) -> _Key:
