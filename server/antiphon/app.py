@@ -16,6 +16,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from antiphon import resources
+from antiphon.backends.documents.maker import DocumentMaker
 from antiphon.backends.echo import EchoBackend
 from antiphon.backends.models import ModelTable
 from antiphon.backends.protocol import Backend
@@ -82,14 +83,15 @@ class Addresses:
     gateway: str | None
 
 
-def build_engine(settings: Settings, store: Store) -> Engine:
+def build_engine(settings: Settings, store: Store, documents: DocumentMaker) -> Engine:
     """Returns the engine of the settings, with its backends.
 
     Args:
         settings: the settings.
         store: where responses are kept.
+        documents: makes what `sim` writes by a schema; whoever made it closes it.
     """
-    kinds: dict[str, Backend] = {"sim": SimBackend(), "echo": EchoBackend()}
+    kinds: dict[str, Backend] = {"sim": SimBackend(documents), "echo": EchoBackend()}
     if settings.models is None:
         models = ModelTable(kinds, fallback=kinds["sim"])
     else:
@@ -156,7 +158,7 @@ def export_schema(directory: Path) -> None:
     shutil.copyfile(resources.descriptor_set(), directory / "antiphon.binpb")
     settings = Settings()
     store = build_store(settings)
-    engine = build_engine(settings, store)
+    engine = build_engine(settings, store, DocumentMaker())
     surface = RestSurface(engine, Conversations(store), document=partial(_document, None))
     (directory / "openapi.json").write_bytes(_document(None, surface.built))
 
@@ -189,7 +191,8 @@ class App:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         store = build_store(settings)
-        self._engine = build_engine(settings, store)
+        self._documents = DocumentMaker()
+        self._engine = build_engine(settings, store, self._documents)
         self._conversations = Conversations(store)
         self._gateway: Gateway | None = None
         self._override = _read_override(settings.openapi_override)
@@ -270,5 +273,6 @@ class App:
                 await self._gateway.flush()
             await self._server.stop(_GRACE_SECONDS)
         finally:
+            self._documents.close()
             if self._gateway is not None:
                 await self._gateway.stop()

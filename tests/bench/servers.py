@@ -13,6 +13,7 @@ from google.api.httpbody_pb2 import HttpBody
 from google.protobuf.message import Message
 
 from antiphon import app
+from antiphon.backends.documents.maker import DocumentMaker
 from antiphon.backends.echo import EchoBackend
 from antiphon.backends.models import ModelTable
 from antiphon.backends.protocol import Backend, Call
@@ -50,7 +51,7 @@ class TickBackend:
             yield [TextDelta(str(int(due * 1e9)))]
 
 
-def _engine(settings: Settings, store: Store) -> Engine:
+def _engine(settings: Settings, store: Store, documents: DocumentMaker) -> Engine:
     models: dict[str, Backend] = {
         "echo": EchoBackend(),
         "echo-deltas": EchoBackend(DELTAS),

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from antiphon import app
+from antiphon.backends.documents.maker import DocumentMaker
 from antiphon.backends.protocol import Call
 from antiphon.backends.sim import SimBackend
 from antiphon.backends.text import last_user_text
@@ -25,8 +26,8 @@ PIPE: Final = "HELD_PIPE"
 class _HeldBackend(SimBackend):
     """The simulator, but for what it is asked to hold."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, documents: DocumentMaker) -> None:
+        super().__init__(documents)
         self._released: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._pipe: int | None = None
 

@@ -15,6 +15,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
 from antiphon.app import build_engine, build_gate, build_store
+from antiphon.backends.documents.maker import DocumentMaker
 from antiphon.cli import main
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.keys import hash_key
@@ -349,7 +350,7 @@ async def test_a_message_has_a_greatest_size() -> None:
 )
 async def test_a_piece_of_output_has_a_greatest_size_in_bytes(text: str, status: str) -> None:
     settings = Settings(max_output_event_bytes=10)
-    engine = build_engine(settings, MemoryStore())
+    engine = build_engine(settings, MemoryStore(), DocumentMaker())
     asked = CreateResponseRequest(model="echo", input_text=text)
     final = (await (await engine.create(Scope(), asked)).result()).response
     assert ResponseStatus.Name(final.status) == f"RESPONSE_STATUS_{status.upper()}"
@@ -358,7 +359,7 @@ async def test_a_piece_of_output_has_a_greatest_size_in_bytes(text: str, status:
 async def test_a_store_keeps_to_its_count_and_its_bytes() -> None:
     for kept in (Store(max_responses=2), Store(max_bytes=4_000)):
         store = build_store(Settings(store=kept))
-        engine = build_engine(Settings(), store)
+        engine = build_engine(Settings(), store, DocumentMaker())
         assert isinstance(store, MemoryStore)
         response_id = ""
         for number in range(20):
@@ -422,7 +423,9 @@ def test_settings_reach_the_gate() -> None:
 
 
 async def test_settings_reach_the_engine() -> None:
-    engine = build_engine(Settings(limits=Limits(concurrent_runs=1)), MemoryStore())
+    engine = build_engine(
+        Settings(limits=Limits(concurrent_runs=1)), MemoryStore(), DocumentMaker()
+    )
     engine._running["ours"] += 1
     with pytest.raises(ApiError) as caught:
         await engine.create(
@@ -485,6 +488,6 @@ def test_a_prefix_is_a_short_word(prefix: str) -> None:
 
 
 async def test_the_prefix_of_the_settings_reaches_the_engine() -> None:
-    engine = build_engine(load(None, response_id_prefix="caresp"), MemoryStore())
+    engine = build_engine(load(None, response_id_prefix="caresp"), MemoryStore(), DocumentMaker())
     run = await engine.create(Scope(), CreateResponseRequest(model="echo", input_text="hi"))
     assert run.response_id.startswith("caresp_")

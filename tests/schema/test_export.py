@@ -15,6 +15,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
 from antiphon import resources
+from antiphon.backends.documents.maker import DocumentMaker
 from antiphon.backends.sim import SimBackend
 from antiphon.cli import main
 from antiphon.json import decode, encode
@@ -170,7 +171,9 @@ def test_the_sources_compile_to_the_descriptor_set(exported: Path, tmp_path: Pat
 
 async def test_the_document_is_the_one_that_is_served(exported: Path) -> None:
     document = partial(openapi_document, resources.descriptor_set().read_bytes())
-    reply = await Served(SimBackend(), document=document).rest.handle(RestRequest("GetOpenApi"))
+    reply = await Served(SimBackend(DocumentMaker()), document=document).rest.handle(
+        RestRequest("GetOpenApi")
+    )
     assert reply.body == (exported / "openapi.json").read_bytes()
 
 

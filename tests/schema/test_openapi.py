@@ -21,6 +21,7 @@ from referencing.jsonschema import DRAFT202012
 
 from antiphon import resources
 from antiphon.app import App
+from antiphon.backends.documents.maker import DocumentMaker
 from antiphon.backends.sim import SimBackend
 from antiphon.core.output import Accepted, Finished, ItemAdded
 from antiphon.json import decode, encode
@@ -51,7 +52,9 @@ def descriptors() -> bytes:
 @cache
 def document() -> Any:
     """Returns the document of a server as it is."""
-    return json.loads(openapi_document(descriptors(), Served(SimBackend()).rest.built))
+    return json.loads(
+        openapi_document(descriptors(), Served(SimBackend(DocumentMaker())).rest.built)
+    )
 
 
 def schemas() -> dict[str, Any]:
@@ -195,7 +198,7 @@ def bound(method: MethodDescriptor) -> str:
 
 
 async def test_it_lists_what_is_built_and_nothing_else() -> None:
-    server = Served(SimBackend())
+    server = Served(SimBackend(DocumentMaker()))
     ids = {"response_id": "resp_1", "conversation_id": "conv_1", "item_id": "i", "model": "m"}
     built = {}
     for method in METHODS:
@@ -463,7 +466,7 @@ def test_the_document_is_changed_by_a_merge_patch() -> None:
         "servers": [{"url": "https://api.example"}],
         "paths": {"/v1/models/{model}": None, "/v1/models": {"get": {"summary": "Ours."}}},
     }
-    built = Served(SimBackend()).rest.built
+    built = Served(SimBackend(DocumentMaker())).rest.built
     changed = json.loads(openapi_document(descriptors(), built, json.dumps(patch).encode()))
     expected = json.loads(json.dumps(document()))
     expected["info"] |= {"title": "Ours", "x-team": {"name": "a"}}
@@ -497,7 +500,7 @@ async def test_the_document_is_made_once() -> None:
         made.append(tuple(built))
         return b"{}"
 
-    surface = Served(SimBackend(), document=make).rest
+    surface = Served(SimBackend(DocumentMaker()), document=make).rest
     for _ in range(2):
         reply = await surface.handle(RestRequest("GetOpenApi"))
         assert (reply.status, reply.content_type, reply.body) == (200, "application/json", b"{}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from antiphon.core.output import Step
 from antiphon.v1.item_pb2 import Item
@@ -59,3 +59,22 @@ class Models(Protocol):
 
     def names(self) -> Sequence[str]:
         """Returns the names of the models that are listed."""
+
+
+@runtime_checkable
+class CheckingBackend(Backend, Protocol):
+    """Answers calls, and can tell before whether it will take them."""
+
+    async def check(self, request: CreateResponseRequest, items: Sequence[Item]) -> None:
+        """Refuses what `respond` would refuse.
+
+        It is asked for background requests: their clients are answered before the run begins,
+        and hear of their own mistakes now or in a failed response.
+
+        Args:
+            request: the request, checked.
+            items: the new input items.
+
+        Raises:
+            ApiError: the answer to the request.
+        """

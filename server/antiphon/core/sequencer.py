@@ -43,9 +43,9 @@ from antiphon.v1.item_pb2 import Item
 from antiphon.v1.response_pb2 import Response
 from antiphon.v1.usage_pb2 import ResponseUsage
 
-__all__ = ["BackendFault", "Sequencer"]
+__all__ = ["ERROR_CODES", "BackendFault", "Sequencer"]
 
-_ERROR_CODES: Final = frozenset(
+ERROR_CODES: Final = frozenset(
     {
         "server_error",
         "rate_limit_exceeded",
@@ -190,7 +190,7 @@ class Sequencer:
         self._close_all(cut=True)
         response = self._ending(end.usage)
         response.status = response_pb2.RESPONSE_STATUS_FAILED
-        response.error.code = end.code if end.code in _ERROR_CODES else "server_error"
+        response.error.code = end.code if end.code in ERROR_CODES else "server_error"
         response.error.message = message
         return response
 

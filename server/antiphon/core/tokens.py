@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from antiphon.v1.item_pb2 import Item
+from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 from antiphon.v1.usage_pb2 import ResponseUsage
 
-__all__ = ["count", "count_bytes", "count_items", "usage"]
+__all__ = [
+    "CHARACTERS_PER_TOKEN",
+    "count",
+    "count_bytes",
+    "count_instructions",
+    "count_items",
+    "usage",
+]
 
-_CHARACTERS_PER_TOKEN = 4
+CHARACTERS_PER_TOKEN: Final = 4
 
 
 def count(text: str) -> int:
     """Estimates the tokens of a text: one for each four characters, rounded up."""
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def count_bytes(size: int) -> int:
     """Estimates the tokens of an item by the size of what it says, in bytes."""
-    return -(-size // _CHARACTERS_PER_TOKEN)
+    return -(-size // CHARACTERS_PER_TOKEN)
 
 
 def count_items(items: Iterable[Item]) -> int:
     """Estimates the tokens of items by the size of what they say."""
     return sum(count_bytes(item.ByteSize()) for item in items)
+
+
+def count_instructions(request: CreateResponseRequest) -> int:
+    """Estimates the tokens of what a request says beside its input: each turn says it anew.
+
+    Args:
+        request: the request: its instructions, its tools and the format of its text.
+    """
+    sizes = [len(request.instructions.encode()), *(tool.ByteSize() for tool in request.tools)]
+    if request.text.HasField("format"):
+        sizes.append(request.text.format.ByteSize())
+    return sum(map(count_bytes, sizes))
 
 
 def usage(

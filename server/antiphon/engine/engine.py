@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from antiphon.backends.protocol import Backend, Call, Models
+from antiphon.backends.protocol import Backend, Call, CheckingBackend, Models
 from antiphon.core.calls import check_calls, open_calls
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.event import Entry, Snapshot
@@ -163,6 +163,8 @@ class Engine:
                 raise _no_conversation(request, conversation_id)
         job = self._job(scope, request, parent, conversation_id, incarnation)
         await self._resolve(job)
+        if request.background and isinstance(backend, CheckingBackend):
+            await backend.check(request, job.items)
         # Asked after the last wait: what starts from here on, `close` sees.
         if self._draining:
             raise ApiError(ErrorKind.UNAVAILABLE, "The server is stopping.", retry_after=1)

@@ -16,7 +16,7 @@ from antiphon.backends.protocol import Backend, Call
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.event import DeltaEvents, Entry, Snapshot
 from antiphon.core.output import Failed, Finished, Step, TextDeltas
-from antiphon.core.sequencer import BackendFault, Sequencer
+from antiphon.core.sequencer import ERROR_CODES, BackendFault, Sequencer
 from antiphon.engine.queue import RunQueue
 from antiphon.engine.reader import BATCH_EVENTS, Reader
 from antiphon.v1 import response_pb2
@@ -254,7 +254,7 @@ class Run:
                 steps = self._backend.respond(await self._prepare())
                 end = await self._read(steps)
             except ApiError as error:
-                refusal, end = error, Failed(error.code or "server_error", error.message)
+                refusal, end = error, _failed(error)
             except BaseException as error:
                 if self._is_stop(error):
                     self.stop(CANCELLED)
@@ -539,6 +539,14 @@ class Run:
 
 
 _number = attrgetter("sequence_number")
+
+
+def _failed(error: ApiError) -> Failed:
+    """Returns how an answer ends whose client can no longer be refused it."""
+    if error.code in ERROR_CODES:
+        return Failed(error.code, error.message)
+    mistake = error.kind.value.http < 500
+    return Failed("invalid_prompt" if mistake else "server_error", error.message)
 
 
 def _refusal(error: BaseException) -> Exception:

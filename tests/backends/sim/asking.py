@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from typing import Any
 
+from antiphon.backends.documents.maker import DocumentMaker
 from antiphon.backends.protocol import Call
 from antiphon.backends.sim import SimBackend
+from antiphon.backends.sim.script import singly
 from antiphon.core.output import (
     Failed,
     Finished,
@@ -21,7 +24,16 @@ from antiphon.v1.item_pb2 import Item
 from antiphon.v1.responses_service_pb2 import CreateResponseRequest
 from tests.support.call import steps_of
 
-__all__ = ["WEATHER", "Answer", "ask", "call_of", "function", "text_config"]
+__all__ = [
+    "WEATHER",
+    "Answer",
+    "ask",
+    "call_of",
+    "documents",
+    "function",
+    "singly_of",
+    "text_config",
+]
 
 
 def function(name: str, parameters: Any = None) -> dict[str, Any]:
@@ -142,6 +154,19 @@ async def ask(
     **settings: Any,
 ) -> Answer:
     """Asks the simulator."""
-    backend = SimBackend() if sleep is None else SimBackend(sleep)
     call = call_of(content, before=before, reads=reads, **settings)
-    return Answer(await steps_of(backend, call))
+    return Answer(await singly_of(call, sleep))
+
+
+async def singly_of(
+    call: Call, sleep: Callable[[float], Awaitable[object]] | None = None
+) -> list[Step]:
+    """Returns the steps of an answer of the simulator's, each text by itself."""
+    backend = SimBackend(documents()) if sleep is None else SimBackend(documents(), sleep)
+    return [step for step, _ in singly(await steps_of(backend, call))]
+
+
+@cache
+def documents() -> DocumentMaker:
+    """Returns the maker of documents of all tests: its workers take a while to start."""
+    return DocumentMaker()

@@ -6,7 +6,7 @@ import pytest
 from antiphon.backends.sim import SimBackend
 from antiphon.core.errors import ApiError, ErrorKind
 from antiphon.core.output import Accepted, Failed, Finished, ItemAdded, ItemDone
-from tests.backends.sim.asking import WEATHER, ask, call_of
+from tests.backends.sim.asking import WEATHER, ask, call_of, documents
 from tests.support.call import steps_of
 from tests.support.gate import Gate
 
@@ -120,10 +120,11 @@ async def test_a_call_can_stop_in_the_middle() -> None:
 @pytest.mark.parametrize(
     ("most", "length", "incomplete"),
     [
-        (16, 64, "max_output_tokens"),
-        (17, 68, "max_output_tokens"),
-        (24, 96, "max_output_tokens"),
-        (25, 99, ""),
+        (16, 55, "max_output_tokens"),
+        (17, 59, "max_output_tokens"),
+        (19, 67, "max_output_tokens"),
+        (28, 97, "max_output_tokens"),
+        (29, 99, ""),
         (100, 99, ""),
     ],
 )
@@ -133,7 +134,7 @@ async def test_no_more_is_written_than_may_be(most: int, length: int, incomplete
     assert answer.text == f"{text}."[:length]
     assert answer.end == Finished(answer.end.usage, incomplete)
     assert answer.end.usage is not None
-    assert answer.end.usage.output_tokens == min(most, 25)
+    assert answer.end.usage.output_tokens == min(most, 29)
 
 
 async def test_calls_are_cut_where_they_are_too_long() -> None:
@@ -176,7 +177,7 @@ async def test_a_slow_delta_is_told_at_once() -> None:
     async def sleep(_seconds: float) -> None:
         await gate.enter()
 
-    batches = SimBackend(sleep).respond(call_of("Be slow\nRepeat exactly: one two"))
+    batches = SimBackend(documents(), sleep).respond(call_of("Be slow\nRepeat exactly: one two"))
     first = await anext(batches)
     assert [getattr(step, "text", None) for step in first] == [None, "one"]
     waiting = asyncio.ensure_future(anext(batches))
@@ -192,7 +193,9 @@ async def test_a_slow_answer_can_be_cancelled() -> None:
     async def sleep(_seconds: float) -> None:
         await gate.enter()
 
-    running = asyncio.ensure_future(steps_of(SimBackend(sleep), call_of("Be slow: 60 s")))
+    running = asyncio.ensure_future(
+        steps_of(SimBackend(documents(), sleep), call_of("Be slow: 60 s"))
+    )
     await gate.reached()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -17,6 +17,8 @@ __all__ = ["REFUSAL", "answer_of"]
 
 REFUSAL: Final = "I refuse to answer that."
 _LONGEST_QUOTE: Final = 4000
+_LOOKED_AT: Final = 200
+"""The items of the history that are looked at, the latest ones."""
 
 
 async def answer_of(call: Call, view: View, phrases: Phrases) -> str:
@@ -44,7 +46,7 @@ async def _said(call: Call, view: View) -> str:
     words = significant(asked)
     if words:
         earlier = [*await call.history(), *view.before]
-        for item in reversed(earlier):
+        for item in earlier[: -_LOOKED_AT - 1 : -1]:
             if item.HasField("message") and item.message.role == Role.ROLE_USER:
                 said = text_of(item)
                 if words & significant(said):

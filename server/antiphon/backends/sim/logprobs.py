@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
+from antiphon.core.tokens import CHARACTERS_PER_TOKEN
 from antiphon.v1.content_pb2 import OutputTextLogprob, OutputTextTopLogprob
 
 __all__ = ["logprobs"]
 
-_TOKEN: Final = 4
-"""The characters of a token, as `core.tokens` counts them."""
 _OTHERS: Final = (
     " the", " a", " and", " of", " to", " in", " is", " it", " for", " on", " as", " with",
     " at", " by", " an", " be", " or", " this", " that", ",", ".", "\n",
@@ -28,7 +27,8 @@ def logprobs(text: str, top: int, random: Random) -> Sequence[OutputTextLogprob]
         random: what they come from. The tokens of a place are never more than certain together,
             and the one that was written is the likeliest.
     """
-    tokens = [text[at : at + _TOKEN] for at in range(0, len(text), _TOKEN)]
+    size = CHARACTERS_PER_TOKEN
+    tokens = [text[at : at + size] for at in range(0, len(text), size)]
     return [_logprob(token, top, random) for token in tokens]
 
 

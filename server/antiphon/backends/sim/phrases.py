@@ -21,6 +21,8 @@ _MAX_DELTAS: Final = 10_000
 _MAX_CALLS: Final = 128
 _MAX_DELAY: Final = 60.0
 _DELAY: Final = 0.2
+_LOOKED_AT: Final = 100_000
+"""The characters of a message in which phrases are looked for."""
 
 _REPEAT: Final = re.compile(r"(?ims)^[ \t]*repeat exactly:\s?(.*)")
 _HINT: Final = re.compile(r"produce|fail|in the middle|be slow|refuse|think", re.IGNORECASE)
@@ -41,11 +43,18 @@ _RECALL: Final = re.compile(r"\bwhat did you think\b", re.IGNORECASE)
 _CALL: Final = re.compile(r"\bcall\s+", re.IGNORECASE)
 _ARTICLE: Final = re.compile(r"(?:the\s+)?(?:(?:tool|function)\s+)?", re.IGNORECASE)
 _NAME: Final = re.compile(r"[`'\"]?([A-Za-z0-9_.-]+)[`'\"]?")
-_TIMES: Final = re.compile(r"\s+(\d{1,4})\s+times\b", re.IGNORECASE)
+_TIMES: Final = re.compile(r"\s+(\d{1,9})\s+times\b", re.IGNORECASE)
 _WITH: Final = re.compile(r"\s+with\s+", re.IGNORECASE)
 _AND: Final = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 _INTERLEAVED: Final = re.compile(r"\s+interleaved\b", re.IGNORECASE)
-_decode = JSONDecoder().raw_decode
+
+
+def _refuse(_constant: str) -> object:
+    raise ValueError
+
+
+# The standard library's decoder tells where a document ends; alone it would take `NaN` for one.
+_decode = JSONDecoder(parse_constant=_refuse).raw_decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +102,9 @@ def read_phrases(text: str) -> Phrases:
             other phrases may be anywhere before it.
     """
     repeat = _REPEAT.search(text)
-    if repeat is not None:
-        text = text[: repeat.start()]
-    elif not _HINT.search(text):
-        return NO_PHRASES
+    text = text[: _LOOKED_AT if repeat is None else min(_LOOKED_AT, repeat.start())]
+    if not _HINT.search(text):
+        return NO_PHRASES if repeat is None else Phrases(repeat=repeat[1])
     produce, fail, slow = _PRODUCE.search(text), _FAIL.search(text), _SLOW.search(text)
     think = _THINK.search(text)
     fail_after = None
@@ -175,7 +183,7 @@ def read_calls(text: str, names: dict[str, bool]) -> NamedCalls:
         names: the names of the tools, and whether each takes free text.
     """
     repeat = _REPEAT.search(text)
-    before = text if repeat is None else text[: repeat.start()]
+    before = text[: _LOOKED_AT if repeat is None else min(_LOOKED_AT, repeat.start())]
     calls: list[NamedCall] = []
     rest: list[str] = []
     interleaved = False
@@ -183,9 +191,11 @@ def read_calls(text: str, names: dict[str, bool]) -> NamedCalls:
     for match in _CALL.finditer(before):
         if match.start() < at:
             continue
+        if len(calls) >= _MAX_CALLS:
+            break
         reader = _Reader(before, match.end(), names)
         found = reader.calls()
-        if found:
+        if reader.at > match.end():
             calls += found
             interleaved = interleaved or reader.interleaved
             rest.append(before[at : match.start()])
@@ -206,7 +216,7 @@ class _Reader:
     def calls(self) -> list[NamedCall]:
         found: list[NamedCall] = []
         at = self.at
-        while True:
+        while len(found) < _MAX_CALLS:
             self._skip(_ARTICLE)
             call = self._call()
             if call is None:

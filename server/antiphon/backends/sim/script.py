@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise, zip_longest
 from random import Random
 from typing import Final
 
@@ -21,50 +22,80 @@ from antiphon.core.output import (
     Step,
     SummaryDelta,
     TextDelta,
+    TextDeltas,
 )
+from antiphon.core.tokens import CHARACTERS_PER_TOKEN, count
 from antiphon.v1.custom_tool_pb2 import CustomToolCall
 from antiphon.v1.function_call_pb2 import FunctionCall
 from antiphon.v1.item_pb2 import Item
 from antiphon.v1.reasoning_pb2 import ReasoningItem
 
 __all__ = [
-    "DELTAS",
+    "Meter",
+    "batches",
     "called",
+    "counted",
+    "cut_evenly",
     "deltas_in",
     "first_deltas",
-    "output_tokens",
     "printed",
     "produced",
     "refused",
+    "singly",
+    "text_in",
     "thought",
     "with_logprobs",
     "within",
     "written",
 ]
 
-_WORD: Final = re.compile(r"\s*\S+|\s+")
+_WORD: Final = re.compile(r"\s{0,64}\S{1,256}|\s{1,64}")
 _PIECE: Final = 16
-"""The characters of a delta of a document or of a tool's input."""
-_TOKEN: Final = 4
+"""The characters of a delta of a document or of a tool's input, at most; but see `_MOST_PIECES`."""
+_LEAST_PIECE: Final = 4
+_MOST_PIECES: Final = 1024
+"""The deltas of a tool's input: those of a very long one are larger."""
+_AT_ONCE: Final = 256
+"""The deltas of a batch."""
 _REASONING: Final = "reasoning"
 
-DELTAS: Final = (TextDelta, RefusalDelta, InputDelta)
-"""The steps that count as deltas: what is written for the client, reasoning aside."""
+
+def written(text: str) -> Iterator[Step]:
+    """Yields the steps of a text, word by word."""
+    return _texts(match[0] for match in _WORD.finditer(text))
 
 
-def written(text: str) -> list[Step]:
-    """Returns the steps of a text, word by word."""
-    return [TextDelta(piece) for piece in _WORD.findall(text)]
+def printed(text: str) -> Iterator[Step]:
+    """Yields the steps of a document, in pieces of equal length."""
+    return _texts(_pieces(text, _PIECE))
 
 
-def printed(text: str) -> list[Step]:
-    """Returns the steps of a document, in pieces of equal length."""
-    return [TextDelta(piece) for piece in _pieces(text)]
+def produced(count_of_deltas: int) -> Iterator[Step]:
+    """Yields the steps of a text of so many deltas."""
+    return _texts(f"{number} " for number in range(1, count_of_deltas + 1))
 
 
-def produced(count_of_deltas: int) -> list[Step]:
-    """Returns the steps of a text of so many deltas."""
-    return [TextDelta(f"{number} ") for number in range(1, count_of_deltas + 1)]
+def cut_evenly(text: str, count_of_deltas: int) -> Iterator[Step]:
+    """Yields the steps of a text in so many deltas, or in one for each character.
+
+    Args:
+        text: the text.
+        count_of_deltas: how many there are to be.
+    """
+    pieces = min(count_of_deltas, len(text))
+    cuts = (len(text) * place // pieces for place in range(pieces + 1))
+    return _texts(text[start:end] for start, end in pairwise(cuts))
+
+
+def _texts(texts: Iterable[str]) -> Iterator[Step]:
+    left = iter(texts)
+    while batch := list(islice(left, _AT_ONCE)):
+        yield TextDeltas(batch)
+
+
+def text_in(steps: Iterable[Step]) -> str:
+    """Returns the text that steps write."""
+    return "".join(["".join(step.texts) for step in steps if isinstance(step, TextDeltas)])
 
 
 def refused(text: str) -> list[Step]:
@@ -102,7 +133,10 @@ def called(
     for index, (call, given) in enumerate(calls):
         key = f"call{index}"
         added.append(ItemAdded(_call_item(call, item_id("call", response_id, index)), key))
-        pieces.append([InputDelta(piece, key) for piece in _pieces(given)])
+        # At least two, so that others can take their turn between them, or the end come.
+        half = max(_LEAST_PIECE, -(-len(given) // 2))
+        size = max(min(_PIECE, half), -(-len(given) // _MOST_PIECES))
+        pieces.append([InputDelta(piece, key) for piece in _pieces(given, size)])
         done.append(ItemDone(key))
     if interleaved:
         turns = zip_longest(*pieces)
@@ -122,79 +156,110 @@ def _call_item(call: PlannedCall, call_id: str) -> Item:
     return Item(function_call=FunctionCall(name=tool.name, call_id=call_id, namespace=namespace))
 
 
-def _pieces(text: str) -> list[str]:
-    return [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]
+def _pieces(text: str, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-def deltas_in(steps: Sequence[Step]) -> int:
+def _deltas(step: Step) -> Sequence[str]:
+    """Returns what a step writes for the client, reasoning aside: its deltas."""
+    if isinstance(step, TextDeltas):
+        return step.texts
+    return (step.text,) if isinstance(step, RefusalDelta | InputDelta) else ()
+
+
+def _part(step: Step, deltas: Sequence[str]) -> Step:
+    """Returns a step with other deltas than it has."""
+    if isinstance(step, TextDeltas):
+        return TextDeltas(deltas, step.key)
+    assert isinstance(step, RefusalDelta | InputDelta)
+    return type(step)("".join(deltas), step.key)
+
+
+def deltas_in(steps: Iterable[Step]) -> int:
     """Returns how many deltas of text, of refusals and of calls there are."""
-    return sum(isinstance(step, DELTAS) for step in steps)
+    return sum(len(_deltas(step)) for step in steps)
 
 
-def first_deltas(steps: Sequence[Step], most: int) -> list[Step]:
-    """Returns the steps up to a number of deltas; what is open stays open.
+def first_deltas(steps: Iterable[Step], most: int) -> Iterator[Step]:
+    """Yields the steps up to a number of deltas; what is open stays open.
 
     Args:
         steps: the steps.
         most: the number of deltas.
     """
-    kept: list[Step] = []
     left = most
     for step in steps:
         if left <= 0:
             break
-        left -= isinstance(step, DELTAS)
-        kept.append(step)
-    return kept
+        deltas = _deltas(step)
+        yield step if len(deltas) <= left else _part(step, deltas[:left])
+        left -= len(deltas)
 
 
-def output_tokens(steps: Sequence[Step]) -> int:
-    """Returns the tokens of what is written, reasoning aside."""
-    lengths: dict[str, int] = {}
+@dataclass(slots=True)
+class Meter:
+    """What is known of steps when they have passed.
+
+    Args:
+        tokens: the tokens of what they write; each delta begins a new one.
+        cut: whether they were cut short.
+    """
+
+    tokens: int = 0
+    cut: bool = False
+
+
+def counted(steps: Iterable[Step], meter: Meter) -> Iterator[Step]:
+    """Yields the steps, and counts their tokens, reasoning aside."""
     for step in steps:
-        if isinstance(step, DELTAS):
-            lengths[step.key] = lengths.get(step.key, 0) + len(step.text)
-    return _tokens(lengths)
+        meter.tokens += _tokens(_deltas(step))
+        yield step
 
 
-def _tokens(lengths: Mapping[str, int]) -> int:
-    return sum(-(-length // _TOKEN) for length in lengths.values())
+def _tokens(deltas: Iterable[str]) -> int:
+    return sum(map(count, deltas))
 
 
-def within(steps: Sequence[Step], reasoning_tokens: int, most: int) -> tuple[list[Step], bool]:
-    """Returns the steps that a number of tokens is enough for, and whether that is not all.
+def within(steps: Iterable[Step], tokens: int, meter: Meter) -> Iterator[Step]:
+    """Yields the steps that a number of tokens is enough for.
 
     Args:
         steps: the steps.
-        reasoning_tokens: what the reasoning among them costs.
-        most: the number of tokens.
+        tokens: the number, without what the reasoning among the steps costs; it may be below 0.
+        meter: is told whether that is not all.
     """
-    kept: list[Step] = []
-    left = most - reasoning_tokens
-    lengths: dict[str, int] = {}
+    left = tokens
     for step in steps:
+        deltas = _deltas(step)
+        spent = _tokens(deltas)
         if isinstance(step, ItemDone) and step.key == _REASONING:
-            if left < 0:
-                return kept, True
+            meter.cut = left < 0
         elif isinstance(step, ItemAdded) and step.key != _REASONING:
-            if left <= _tokens(lengths):
-                return kept, True
-        elif isinstance(step, DELTAS):
-            length = lengths.pop(step.key, 0)
-            room = max(0, (left - _tokens(lengths)) * _TOKEN - length)
-            if len(step.text) > room:
-                return [*kept, *([_cut(step, room)] if room else [])], True
-            lengths[step.key] = length + len(step.text)
-        kept.append(step)
-    return kept, False
+            meter.cut = left <= 0
+        elif spent > left:
+            meter.cut = bool(deltas)
+            deltas = _within(deltas, left)
+            if deltas:
+                yield _part(step, deltas)
+        if meter.cut:
+            return
+        left -= spent
+        yield step
 
 
-def _cut(step: TextDelta | RefusalDelta | InputDelta, length: int) -> Step:
-    return type(step)(step.text[:length], step.key)
+def _within(deltas: Sequence[str], tokens: int) -> Sequence[str]:
+    """Returns the deltas that a number of tokens is enough for, the last one cut."""
+    kept = []
+    for delta in deltas:
+        if tokens <= 0:
+            break
+        kept.append(delta[: tokens * CHARACTERS_PER_TOKEN])
+        tokens -= count(delta)
+    return kept
 
 
-def with_logprobs(steps: Sequence[Step], top: int, seed: int) -> list[Step]:
-    """Returns the steps with the log probabilities of their texts.
+def with_logprobs(steps: Iterable[Step], top: int, seed: int) -> Iterator[Step]:
+    """Yields the steps with the log probabilities of their texts.
 
     Args:
         steps: the steps.
@@ -202,9 +267,42 @@ def with_logprobs(steps: Sequence[Step], top: int, seed: int) -> list[Step]:
         seed: what they come from.
     """
     random = Random(seed)  # noqa: S311 - the same request has the same answer
-    return [
-        TextDelta(step.text, step.key, logprobs(step.text, top, random))
-        if isinstance(step, TextDelta)
-        else step
-        for step in steps
-    ]
+    for step in steps:
+        if isinstance(step, TextDeltas):
+            for text in step.texts:
+                yield TextDelta(text, step.key, logprobs(text, top, random))
+        else:
+            yield step
+
+
+def singly(steps: Iterable[Step]) -> Iterator[tuple[Step, bool]]:
+    """Yields the steps, each delta by itself, and whether it is one.
+
+    Args:
+        steps: the steps.
+    """
+    for step in steps:
+        if isinstance(step, TextDeltas):
+            for text in step.texts:
+                yield TextDelta(text, step.key), True
+        else:
+            yield step, isinstance(step, TextDelta | RefusalDelta | InputDelta)
+
+
+def batches(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Yields the steps in batches of a bounded size, so that whoever takes them can take a rest.
+
+    Args:
+        steps: the steps, made as they are taken.
+    """
+    batch: list[Step] = []
+    size = 0
+    for step in steps:
+        batch.append(step)
+        size += len(step.texts) if isinstance(step, TextDeltas) else 1
+        if size >= _AT_ONCE:
+            yield batch
+            batch = []
+            size = 0
+    if batch:
+        yield batch

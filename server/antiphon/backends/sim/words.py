@@ -44,8 +44,8 @@ _COMMON_OF_NAMES: Final = frozenset(
 
 
 def significant(text: str) -> frozenset[str]:
-    """Returns the words of a text that tell its subject, in lower case."""
-    words = (word.lower() for word in _WORD.findall(text))
+    """Returns the words that tell the subject of a text, in lower case: of its beginning."""
+    words = (word.lower() for word in _WORD.findall(text[:_LONGEST]))
     return frozenset(
         word for word in words if len(word) >= _SHORTEST_SIGNIFICANT and word not in _COMMON
     )
